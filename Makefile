@@ -3,11 +3,12 @@ BUILD  := build/release
 CTEST  := ctest --output-on-failure -j$(shell nproc)
 export OMP_WAIT_POLICY ?= passive
 
-.PHONY: all install-deps install-deps-mpi install-deps-test python-readers python-packages python build program headless demo test test-all test-format test-long test-readers test-tidy \
+.PHONY: all install-deps install-deps-mpi install-deps-test python-readers python-packages python test-examples build program headless demo test test-all test-format test-long test-readers test-tidy \
   test-sanitize test-threads build-fuzz test-fuzz test-fuzz-night test-strangers \
-  test-mutants test-chaos test-chaos-short test-soak bench packages clean
+  test-mutants test-chaos test-chaos-short test-soak bench packages test-packages clean
 
 all: build
+	@echo 'The program is $(BUILD)/ludus. To call it as the documents do: export PATH="$$PWD/$(BUILD):$$PATH"'
 
 install-deps:
 	@bash cmake/install-deps.sh
@@ -48,6 +49,16 @@ python: python-packages
 	@$(PYTHON) -m pip install -q --no-deps --no-build-isolation --force-reinstall .
 	@$(PYTHON) -m pytest -q python/tests
 	@$(PYTHON) -c 'import ludus; print("ludus", ludus.__version__, "is in $(PYTHON)")'
+
+# The examples with PyTorch, Stable-Baselines3 and MPE2 and the tests that hand tensors over, in an environment of their own: packages
+# of 3 GB. `make test` runs the other examples.
+EXAMPLES := build/python-examples/bin/python
+test-examples: build
+	@$(EXAMPLES) -c 'import mpe2, stable_baselines3, torch, jax' 2>/dev/null || { bash cmake/install-deps.sh --python && \
+	python3 -m venv build/python-examples && \
+	$(EXAMPLES) -m pip install -q --retries 1 -r python/requirements.txt jax mpe2 stable-baselines3 torch; }
+	@LUDUS_LIBRARY=$(CURDIR)/$(BUILD)/libludus.so OMP_NUM_THREADS=1 $(EXAMPLES) -m pytest -q -rs python/tests/test_examples.py \
+	python/tests/test_batch.py
 
 # What the package and its tests stand on; library/test_python says so where it cannot be had.
 python-packages: install-deps
@@ -139,6 +150,10 @@ test-fuzz: build-fuzz
 packages: build
 	@cpack --config $(BUILD)/CPackConfig.cmake -B $(BUILD)/packages >/dev/null
 	@ls $(BUILD)/packages/*.deb
+
+# The packages in a bare Debian 12 of their own. Needs root; some minutes, mostly for Debian's archive.
+test-packages: packages
+	@bash cmake/try-packages.sh $(BUILD)/packages .
 
 bench: build
 	$(BUILD)/ludus bench

@@ -5,10 +5,12 @@
 
 #include "agents/cast.h"
 #include "agents/kinds.h"
+#include "sim/agent_key.h"
 
 /* A policy and the agents it acts for. */
 typedef struct member {
     lud_policy *policy;
+    lud_cast_run run; /* the RUN that the scenario names instead of a policy */
     size_t hidden_offset;
     int n_agents;
     int *agents; /* [n_agents of the model] room for all */
@@ -16,8 +18,8 @@ typedef struct member {
 
 struct lud_cast {
     const lud_model *model;
-    int n_members; /* the scenario's policies; [n_members + agent] is what replaces them for one agent */
-    member *members;
+    int n_members, room;  /* the scenario's policies, and how many there may be */
+    member *members;      /* [room + n_agents] [room + agent] is what replaces them for one agent */
     int *scenario_member; /* [n_agents] */
     size_t hidden_bytes;
 };
@@ -35,10 +37,10 @@ static int32_t *reached_of(const lud_cast *cast, uint8_t *hidden) {
 
 /* Who acts for whom and where hidden parts lie. */
 static void arrange(lud_cast *cast) {
-    int n_agents = cast->model->layout.n_agents, n = cast->n_members + n_agents;
+    int n_agents = cast->model->layout.n_agents, n = cast->room + n_agents;
     for (int m = 0; m < n; m++) cast->members[m].n_agents = 0;
     for (int i = 0; i < n_agents; i++) {
-        member *own = &cast->members[cast->n_members + i];
+        member *own = &cast->members[cast->room + i];
         member *acting = own->policy ? own : &cast->members[cast->scenario_member[i]];
         acting->agents[acting->n_agents++] = i;
     }
@@ -50,96 +52,65 @@ static void arrange(lud_cast *cast) {
     cast->hidden_bytes = offset;
 }
 
-static lud_status add_member(lud_cast *cast, lud_tree *description, const char *file, lud_error *error) {
+/* A policy, or the RUN that is named instead. */
+static lud_status read_policy(lud_cast *cast, lud_tree *description, const char *file, bool open, member *m,
+                              lud_error *error) {
+    lud_tree *type;
+    const lud_policy_kind *kind;
+    LUD_TRY(lud_policy_kind_of(description, &type, &kind, error));
+    if (!open || kind != &lud_policy_run)
+        return lud_policy_create(cast->model, description, file, &m->policy, error);
+    m->run.place = description->place;
+    return lud_policy_run_read(description, &m->run.name, error);
+}
+
+static lud_status add_member(lud_cast *cast, lud_tree *description, const char *file, bool open,
+                             lud_error *error) {
     member *m = &cast->members[cast->n_members];
     lud_status status;
     if (description)
-        status = lud_policy_create(cast->model, description, file, &m->policy, error);
+        status = read_policy(cast, description, file, open, m, error);
     else
         status = lud_policy_random.create(&lud_policy_random, cast->model, NULL, file, &m->policy, error);
     if (status == LUD_OK) cast->n_members++;
     return status;
 }
 
-static bool number_key(const char *key, int n_agents, int *agent) {
-    char *end;
-    long number = strtol(key, &end, 10);
-    if (end == key || *end || number < 0 || number >= n_agents) return false;
-    *agent = (int)number;
-    return true;
-}
-
-/* What a key of the section names: a role, a team or an agent. Narrower ones have larger numbers. */
-typedef enum key_kind { KEY_ROLE, KEY_TEAM, KEY_AGENT, N_KEY_KINDS } key_kind;
-
-static const char *const role_names[] = {"human", "robot", "other"};
-static const lud_role roles[] = {LUD_ROLE_HUMAN, LUD_ROLE_ROBOT, LUD_ROLE_NONE};
-
-/* What the key names and its number; false: nothing. */
-static bool find_key(const lud_layout *layout, const char *key, key_kind *kind, int *number) {
-    *kind = KEY_ROLE;
-    for (int r = 0; r < 3; r++)
-        if (strcmp(key, role_names[r]) == 0) {
-            *number = r;
-            return true;
-        }
-    *kind = KEY_TEAM;
-    for (int t = 0; t < layout->n_teams; t++)
-        if (strcmp(key, layout->team_names[t]) == 0) {
-            *number = t;
-            return true;
-        }
-    *kind = KEY_AGENT;
-    return number_key(key, layout->n_agents, number);
-}
-
-static lud_status unknown_key(const lud_layout *layout, const lud_tree *entry, lud_error *error) {
-    const char *near = lud_nearest_name(entry->key, role_names, 3);
-    if (!near && layout->n_teams) near = lud_nearest_name(entry->key, layout->team_names, layout->n_teams);
-    return lud_invalid_at(error, entry->key_place,
-                          "unknown key '%s', expected human, robot, other%s or the number of an agent, below "
-                          "%d%s%s%s",
-                          entry->key, layout->n_teams ? ", the name of a team" : "", layout->n_agents,
-                          near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "");
-}
-
-static lud_status read_entry(lud_cast *cast, lud_tree *entry, const char *file, key_kind wanted,
-                             lud_error *error) {
+static lud_status read_entry(lud_cast *cast, lud_tree *entry, const char *file, bool open,
+                             lud_agent_key_kind wanted, lud_error *error) {
     const lud_layout *layout = &cast->model->layout;
-    key_kind kind;
-    int number;
-    if (!find_key(layout, entry->key, &kind, &number)) return unknown_key(layout, entry, error);
-    if (kind != wanted) return LUD_OK;
-    LUD_TRY(add_member(cast, entry, file, error));
-    for (int i = 0; i < layout->n_agents; i++) {
-        const bool named = kind == KEY_ROLE   ? layout->roles[i] == roles[number]
-                           : kind == KEY_TEAM ? layout->teams[i] == number
-                                              : i == number;
-        if (named) cast->scenario_member[i] = cast->n_members - 1;
-    }
+    lud_agent_key key;
+    if (!lud_agent_key_find(layout, entry->key, &key))
+        return lud_agent_key_unknown(layout, entry->key, entry->key_place, error);
+    if (key.kind != wanted) return LUD_OK;
+    LUD_TRY(add_member(cast, entry, file, open, error));
+    for (int i = 0; i < layout->n_agents; i++)
+        if (lud_agent_key_names(layout, key, i)) cast->scenario_member[i] = cast->n_members - 1;
     return LUD_OK;
 }
 
-static lud_status read_policies(lud_cast *cast, lud_tree *policies, const char *file, lud_error *error) {
-    LUD_TRY(add_member(cast, NULL, file, error)); /* for agents that nobody is named for */
+static lud_status read_policies(lud_cast *cast, lud_tree *policies, const char *file, bool open,
+                                lud_error *error) {
+    LUD_TRY(add_member(cast, NULL, file, open, error)); /* for agents that nobody is named for */
     if (!policies || policies->kind == LUD_TREE_NULL) return LUD_OK;
     if (policies->kind != LUD_TREE_MAPPING)
         return lud_invalid_at(error, policies->place,
                               "policies: expected a mapping such as {human: {type: random}}");
-    /* roles first, then teams, then single agents: the narrower entry wins */
-    for (int kind = 0; kind < N_KEY_KINDS; kind++)
+    /* roles first, then teams, kinds and single agents: the narrower entry wins */
+    for (int kind = 0; kind < LUD_AGENT_KEYS; kind++)
         for (lud_tree *entry = policies->child; entry; entry = entry->next)
-            LUD_TRY(read_entry(cast, entry, file, (key_kind)kind, error));
+            LUD_TRY(read_entry(cast, entry, file, open, (lud_agent_key_kind)kind, error));
     return LUD_OK;
 }
 
-lud_status lud_cast_create(const lud_model *model, lud_tree *policies, const char *file, lud_cast **out,
-                           lud_error *error) {
+static lud_status create(const lud_model *model, lud_tree *policies, const char *file, bool open,
+                         lud_cast **out, lud_error *error) {
     *out = NULL;
     lud_cast *cast = calloc(1, sizeof *cast);
     if (!cast) return lud_no_memory(error, "policies");
     size_t n_agents = (size_t)model->layout.n_agents;
-    size_t room = 1 + (policies ? policies->n_children : 0) + n_agents;
+    cast->room = 1 + (policies ? (int)policies->n_children : 0) + (open ? (int)n_agents : 0);
+    const size_t room = (size_t)cast->room + n_agents;
     cast->model = model;
     cast->members = calloc(room, sizeof *cast->members);
     cast->scenario_member = calloc(n_agents + 1, sizeof *cast->scenario_member);
@@ -149,7 +120,7 @@ lud_status lud_cast_create(const lud_model *model, lud_tree *policies, const cha
         return lud_no_memory(error, "policies");
     }
     for (size_t m = 0; m < room; m++) cast->members[m].agents = agents + m * n_agents;
-    lud_status status = read_policies(cast, policies, file, error);
+    lud_status status = read_policies(cast, policies, file, open, error);
     if (status) {
         lud_cast_destroy(cast);
         return status;
@@ -159,27 +130,67 @@ lud_status lud_cast_create(const lud_model *model, lud_tree *policies, const cha
     return LUD_OK;
 }
 
+lud_status lud_cast_create(const lud_model *model, lud_tree *policies, const char *file, lud_cast **cast,
+                           lud_error *error) {
+    return create(model, policies, file, false, cast, error);
+}
+
+lud_status lud_cast_create_open(const lud_model *model, lud_tree *policies, const char *file, lud_cast **cast,
+                                lud_error *error) {
+    return create(model, policies, file, true, cast, error);
+}
+
 void lud_cast_destroy(lud_cast *cast) {
     if (!cast) return;
-    for (int m = 0; m < cast->n_members + cast->model->layout.n_agents; m++)
+    for (int m = 0; m < cast->room + cast->model->layout.n_agents; m++)
         lud_policy_destroy(cast->members[m].policy);
     LUD_FREE(cast->members[0].agents, cast->members, cast->scenario_member, cast);
 }
 
 void lud_cast_set(lud_cast *cast, int agent, lud_policy *policy) {
-    member *own = &cast->members[cast->n_members + agent];
+    member *own = &cast->members[cast->room + agent];
     lud_policy_destroy(own->policy);
     own->policy = policy;
     arrange(cast);
 }
 
+lud_policy *lud_cast_take(lud_cast *cast, int agent) {
+    member *own = &cast->members[cast->room + agent];
+    lud_policy *policy = own->policy;
+    own->policy = NULL;
+    arrange(cast);
+    return policy;
+}
+
+void lud_cast_fill(lud_cast *cast, int agent, lud_policy *policy) {
+    assert(cast->members[cast->scenario_member[agent]].run.name && cast->n_members < cast->room);
+    cast->scenario_member[agent] = cast->n_members;
+    cast->members[cast->n_members++].policy = policy;
+    arrange(cast);
+}
+
 static const member *member_of(const lud_cast *cast, int agent) {
-    const member *own = &cast->members[cast->n_members + agent];
+    const member *own = &cast->members[cast->room + agent];
     return own->policy ? own : &cast->members[cast->scenario_member[agent]];
 }
 
 lud_policy *lud_cast_get(const lud_cast *cast, int agent) {
     return member_of(cast, agent)->policy;
+}
+
+const lud_cast_run *lud_cast_missing(const lud_cast *cast, int agent) {
+    const member *m = member_of(cast, agent);
+    return m->policy ? NULL : &m->run;
+}
+
+lud_status lud_cast_complete(const lud_cast *cast, lud_error *error) {
+    for (int i = 0; i < cast->model->layout.n_agents; i++) {
+        const lud_cast_run *run = lud_cast_missing(cast, i);
+        if (run)
+            return lud_fail_at(error, LUD_ERROR_UNSUPPORTED, run->place,
+                               "agent %d acts by the RUN %s, which is not opened here", i, run->name);
+    }
+    return LUD_OK;
 }
 
 const uint8_t *lud_cast_remembered(const lud_cast *cast, const uint8_t *hidden, int agent) {
@@ -191,13 +202,13 @@ size_t lud_cast_hidden_bytes(const lud_cast *cast) {
 }
 
 bool lud_cast_needs_observations(const lud_cast *cast) {
-    for (int m = 0; m < cast->n_members + cast->model->layout.n_agents; m++)
+    for (int m = 0; m < cast->room + cast->model->layout.n_agents; m++)
         if (cast->members[m].n_agents && cast->members[m].policy->needs_observations) return true;
     return false;
 }
 
 bool lud_cast_acts_on_observations(const lud_cast *cast) {
-    for (int m = 0; m < cast->n_members + cast->model->layout.n_agents; m++)
+    for (int m = 0; m < cast->room + cast->model->layout.n_agents; m++)
         if (cast->members[m].n_agents && !cast->members[m].policy->reads_no_states) return false;
     return true;
 }
@@ -252,7 +263,7 @@ void lud_cast_reset(const lud_cast *cast, lud_range range, const uint8_t *states
     for (int e = 0; e < range.n; e++)
         for (int i = 0; i < n_agents; i++)
             goals_of(hidden + (size_t)e * cast->hidden_bytes)[i] = draw_goal(model, range, e, i, 0);
-    for (int m = 0; m < cast->n_members + n_agents; m++) {
+    for (int m = 0; m < cast->room + n_agents; m++) {
         lud_policy *policy = cast->members[m].policy;
         if (policy && policy->kind->reset)
             policy->kind->reset(policy, hidden + cast->members[m].hidden_offset, cast->hidden_bytes, range.n);
@@ -285,7 +296,7 @@ void lud_cast_act_told(const lud_cast *cast, lud_range range, const uint8_t *sta
     const size_t n_log_probs = log_probs ? (size_t)range.n * (size_t)cast->model->layout.n_agents : 0;
     for (size_t k = 0; k < n_log_probs; k++) log_probs[k] = NAN;
     renew_goals(cast, range, states, hidden);
-    for (int m = 0; m < cast->n_members + cast->model->layout.n_agents; m++) {
+    for (int m = 0; m < cast->room + cast->model->layout.n_agents; m++) {
         const member *acting = &cast->members[m];
         if (!acting->n_agents) continue;
         lud_act act = {.model = cast->model,
@@ -306,7 +317,7 @@ void lud_cast_act_told(const lud_cast *cast, lud_range range, const uint8_t *sta
 }
 
 lud_status lud_cast_check(const lud_cast *cast, lud_error *error) {
-    for (int m = 0; m < cast->n_members + cast->model->layout.n_agents; m++)
+    for (int m = 0; m < cast->room + cast->model->layout.n_agents; m++)
         if (cast->members[m].n_agents) LUD_TRY(lud_policy_check(cast->members[m].policy, error));
     return LUD_OK;
 }

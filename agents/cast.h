@@ -3,16 +3,36 @@
 
 #include "agents/policy.h"
 
-/* The `policies:` section is keyed by role (`human`, `robot`, `other`), by the name of a team or by agent
- * number; later and narrower entries win; agents without an entry act at random. Goals are drawn at an
- * episode's start and anew when they are achieved. */
+/* The `policies:` section is keyed by the words of sim/agent_key.h: a role (`human`, `robot`, `other`), a
+ * team, a kind of agents or an agent's number; later and narrower entries win; agents without an entry act at
+ * random. Goals are drawn at an episode's start and anew when they are achieved. */
 typedef struct lud_cast lud_cast;
+/* A policy that is a RUN's, `{type: run, run: NAME}`, is LUD_ERROR_UNSUPPORTED. */
 lud_status lud_cast_create(const lud_model *model, lud_tree *policies, const char *file, lud_cast **cast,
                            lud_error *error);
+/* The same for who opens RUNs (lud_run_cast): the agents of such entries have nobody who acts for them until
+ * lud_cast_fill or lud_cast_set gives them a policy. Nothing else is asked of the cast before
+ * lud_cast_complete finds everybody there. `policies` must live until then. */
+lud_status lud_cast_create_open(const lud_model *model, lud_tree *policies, const char *file, lud_cast **cast,
+                                lud_error *error);
 void lud_cast_destroy(lud_cast *cast);
+/* A RUN that `policies` names. */
+typedef struct lud_cast_run {
+    const char *name; /* as it stands there */
+    lud_place place;
+} lud_cast_run;
+/* The RUN that is to act for the agent; null: somebody does. */
+const lud_cast_run *lud_cast_missing(const lud_cast *cast, int agent);
+/* Gives an agent that lud_cast_missing names a RUN for its policy, as the scenario's own; the cast takes
+ * ownership. */
+void lud_cast_fill(lud_cast *cast, int agent, lud_policy *policy);
+/* LUD_ERROR_UNSUPPORTED, with its place, when somebody is missing. */
+lud_status lud_cast_complete(const lud_cast *cast, lud_error *error);
 /* Lets another policy act for one agent; the cast takes ownership. Null gives the agent back to the policy of
  * the scenario. A policy with hidden state changes lud_cast_hidden_bytes and needs a lud_cast_reset. */
 void lud_cast_set(lud_cast *cast, int agent, lud_policy *policy);
+/* Takes back what lud_cast_set gave the agent, which is then the caller's; null: nothing was. */
+lud_policy *lud_cast_take(lud_cast *cast, int agent);
 lud_policy *lud_cast_get(const lud_cast *cast, int agent);
 /* Bytes of hidden state of all policies and goals, per environment; a multiple of 8, and every policy's part
  * of it is aligned to 8. */

@@ -5,18 +5,20 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "agents/shared_policy.h"
+
 typedef struct cast_source {
     lud_overlay_source base;
     const lud_model *model;
     const lud_cast *cast;
     lud_arena *arena;
-    int n_values;     /* the first quantities; the others are measures */
-    int *whose;       /* [n_quantities] agent of a value, number of a measure */
-    double *measured; /* [n_measures] */
-    double *numbers;  /* [n_agents] of one policy */
-    int n_entities;   /* of the graph, 0: none */
-    float *weights;   /* [n_agents][n_entities] of `attender` in `state` */
-    lud_policy *attender;
+    int n_values;         /* the first quantities; the others are measures */
+    int *whose;           /* [n_quantities] agent of a value, number of a measure */
+    double *measured;     /* [n_measures] */
+    double *numbers;      /* [n_agents] of one policy */
+    int n_entities;       /* of the graph, 0: none */
+    float *weights;       /* [n_agents][n_entities] of `attender` in `state` */
+    const void *attender; /* lud_shared_policy_common */
     uint8_t *state;
 } cast_source;
 
@@ -65,16 +67,16 @@ static void restart(lud_overlay_source *source) {
     }
 }
 
-/* A frame asks for all agents in the same state; the policy knows them together. */
+/* A frame asks for all agents in the same state; what policies share knows its agents together. */
 static bool attention(lud_overlay_source *source, const uint8_t *state, int agent, float *weights) {
     cast_source *s = (cast_source *)source;
     const size_t bytes = s->model->layout.state_bytes;
-    if (!lud_cast_get(s->cast, agent)->kind->attention) return false;
-    lud_policy *policy = NULL;
-    for (int i = 0; !policy || !policy->kind->attention; i++) policy = lud_cast_get(s->cast, i);
-    if (policy != s->attender || memcmp(s->state, state, bytes) != 0) {
+    lud_policy *policy = lud_cast_get(s->cast, agent);
+    if (!policy->kind->attention) return false;
+    const void *common = lud_shared_policy_common(policy);
+    if (common != s->attender || memcmp(s->state, state, bytes) != 0) {
         if (!lud_policy_attention(policy, state, s->weights)) return false;
-        s->attender = policy;
+        s->attender = common;
         memcpy(s->state, state, bytes);
     }
     memcpy(weights, s->weights + agent * s->n_entities, (size_t)s->n_entities * sizeof *weights);
@@ -145,7 +147,11 @@ static bool find(cast_source *s) {
         snprintf(name, sizeof name, layout->n_agents > 1 ? "V agent %d" : "V", i);
         if (!policy) continue;
         if (!s->n_entities) s->n_entities = lud_policy_attention(policy, s->state, NULL);
-        if (lud_policy_value(policy, s->state, i, p)) add_quantity(s, quantities, i, name, "value");
+        if (lud_policy_value(policy, s->state, i, p)) {
+            add_quantity(s, quantities, i, name, "value");
+            quantities[s->base.n_quantities - 1].about =
+                "V: the return that the critic expects this agent to get from here, later rewards discounted";
+        }
         if (policy->value_remembers) s->base.restart = restart;
         if (action_probabilities(&s->base, s->state, hidden, i, -1, p)) s->base.policy_name = "policy";
     }

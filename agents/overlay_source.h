@@ -16,16 +16,19 @@ typedef struct lud_overlay_quantity {
     char group[24]; /* title of its chart */
     bool unit;      /* the bar ends at `most`; else at the largest amount of the episode so far */
     double most;
+    const char *about; /* what the name stands for, said when it is pointed at; null: it says so itself */
 } lud_overlay_quantity;
 
 /* Every maker's own struct begins with this. Every function fills its array for a state and returns false
  * when it knows nothing about it. */
 typedef struct lud_overlay_source {
-    const char *goal_value_name; /* what values of goals are, for the colour bar; null: there are none */
-    double goal_value_most;      /* they lie in 0..most */
+    const char *goal_value_name;  /* what values of goals are, for the colour bar; null: there are none */
+    const char *goal_value_about; /* what that stands for, as of quantities */
+    double goal_value_most;       /* they lie in 0..most */
     int n_quantities;
     const lud_overlay_quantity *quantities; /* [n_quantities] */
     const char *choice_name, *choice_group; /* above the bars of choices; title of their chart */
+    const char *choice_about;               /* what they stand for, as of quantities */
     int n_choices;                          /* what the robots may do together; 0: nothing is shown */
     const char *const *choice_names;        /* [n_choices] */
     /* Above the bars of one agent's action probabilities; null: no such bars. Their names are those of the

@@ -7,7 +7,7 @@
 
 static const lud_policy_kind *const kinds[] = {
     &lud_policy_random,   &lud_policy_weighted,   &lud_policy_heuristic, &lud_policy_script,
-    &lud_policy_keyboard, &lud_policy_controller, &lud_policy_villager};
+    &lud_policy_keyboard, &lud_policy_controller, &lud_policy_villager,  &lud_policy_run};
 enum { N_KINDS = sizeof kinds / sizeof *kinds };
 
 const lud_policy_kind *const *lud_policies(int *n) {
@@ -24,22 +24,30 @@ lud_status lud_policy_options_read(const lud_option_table *table, lud_tree *opti
     return status;
 }
 
-lud_status lud_policy_create(const lud_model *model, lud_tree *description, const char *file,
-                             lud_policy **policy, lud_error *error) {
-    *policy = NULL;
-    lud_tree *type = description;
+lud_status lud_policy_kind_of(lud_tree *description, lud_tree **type, const lud_policy_kind **kind,
+                              lud_error *error) {
+    *type = description;
     if (description->kind == LUD_TREE_MAPPING) {
-        type = lud_tree_get(description, "type");
-        if (!type)
+        *type = lud_tree_get(description, "type");
+        if (!*type)
             return lud_invalid_at(error, description->place,
                                   "a policy needs a 'type', for example {type: random}");
     }
     const char *names[N_KINDS];
     for (int i = 0; i < N_KINDS; i++) names[i] = kinds[i]->name;
     int index;
-    LUD_TRY(lud_tree_choice(type, names, N_KINDS, &index, error));
-    return kinds[index]->create(kinds[index], model, description == type ? NULL : description, file, policy,
-                                error);
+    LUD_TRY(lud_tree_choice(*type, names, N_KINDS, &index, error));
+    *kind = kinds[index];
+    return LUD_OK;
+}
+
+lud_status lud_policy_create(const lud_model *model, lud_tree *description, const char *file,
+                             lud_policy **policy, lud_error *error) {
+    lud_tree *type;
+    const lud_policy_kind *kind;
+    *policy = NULL;
+    LUD_TRY(lud_policy_kind_of(description, &type, &kind, error));
+    return kind->create(kind, model, description == type ? NULL : description, file, policy, error);
 }
 
 lud_status lud_policy_check(const lud_policy *policy, lud_error *error) {

@@ -112,6 +112,7 @@ typedef struct tally {
     int64_t *left;    /* [n_envs] episodes still to count */
     uint32_t *start;  /* [n_envs] tick at which the present episode began */
     double *measures; /* [n_measures] of one episode */
+    double *returns;  /* [episodes][n_agents] the caller's; null: nobody asked */
 } tally;
 
 static void free_tally(tally *t) {
@@ -132,6 +133,9 @@ static bool create_tally(tally *t, const lud_layout *layout, size_t n_envs) {
 /* Adds the episode that environment e has just finished. */
 static void count_episode(lud_rollout *r, const lud_runner *runner, const tally *t, int e) {
     const lud_model *model = runner->batch->model;
+    if (t->returns)
+        memcpy(t->returns + r->episodes * r->n_agents, t->sum + e * r->n_agents,
+               (size_t)r->n_agents * sizeof *t->returns);
     r->episodes++;
     r->terminated += runner->terminated[e];
     r->truncated += runner->truncated[e] && !runner->terminated[e];
@@ -180,8 +184,9 @@ static lud_status run_steps(lud_runner *runner, tally *t, int64_t episodes, uint
     return lud_cast_check(runner->cast, error);
 }
 
-lud_status lud_rollout_run(const lud_scenario *scenario, const lud_cast *cast, int64_t episodes,
-                           uint64_t max_steps, FILE *progress_out, lud_rollout *r, lud_error *error) {
+static lud_status roll_out(const lud_scenario *scenario, const lud_cast *cast, int64_t episodes,
+                           uint64_t max_steps, FILE *progress_out, double *returns, lud_rollout *r,
+                           lud_error *error) {
     const lud_model *model = scenario->model;
     const lud_layout *layout = &model->layout;
     int n_envs = (int)(scenario->run.environments < episodes ? scenario->run.environments : episodes);
@@ -195,6 +200,7 @@ lud_status lud_rollout_run(const lud_scenario *scenario, const lud_cast *cast, i
     lud_status status = create_tally(&t, layout, (size_t)n_envs) && r->agents && r->measures
                             ? LUD_OK
                             : lud_no_memory(error, "%d environments", n_envs);
+    t.returns = returns;
     if (!status)
         status = lud_runner_create(model, cast, n_envs, (uint64_t)scenario->run.seed, 0, &runner, error);
     if (!status) {
@@ -209,6 +215,16 @@ lud_status lud_rollout_run(const lud_scenario *scenario, const lud_cast *cast, i
     lud_runner_destroy(&runner);
     free_tally(&t);
     return status;
+}
+
+lud_status lud_rollout_run(const lud_scenario *scenario, const lud_cast *cast, int64_t episodes,
+                           uint64_t max_steps, FILE *progress, lud_rollout *r, lud_error *error) {
+    return roll_out(scenario, cast, episodes, max_steps, progress, NULL, r, error);
+}
+
+lud_status lud_rollout_run_kept(const lud_scenario *scenario, const lud_cast *cast, int64_t episodes,
+                                double *returns, lud_rollout *r, lud_error *error) {
+    return roll_out(scenario, cast, episodes, 0, NULL, returns, r, error);
 }
 
 void lud_rollout_free(lud_rollout *result) {

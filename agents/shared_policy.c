@@ -29,6 +29,11 @@ lud_status lud_shared_policy_set(lud_shared *shared, const lud_policy *base, lud
     return LUD_OK;
 }
 
+const void *lud_shared_policy_common(const lud_policy *policy) {
+    return policy->kind->destroy == lud_shared_policy_destroy ? ((const lud_shared_policy *)policy)->shared
+                                                              : (const void *)policy;
+}
+
 void lud_shared_policy_destroy(lud_policy *policy) {
     lud_shared_leave(((lud_shared_policy *)policy)->shared);
     free(policy);

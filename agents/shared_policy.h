@@ -29,3 +29,5 @@ void lud_shared_leave(lud_shared *shared);
 lud_status lud_shared_policy_set(lud_shared *shared, const lud_policy *base, lud_cast *cast, int agent,
                                  lud_error *error);
 void lud_shared_policy_destroy(lud_policy *policy);
+/* What stands for all policies that share something with this one; alone it is the policy itself. */
+const void *lud_shared_policy_common(const lud_policy *policy);

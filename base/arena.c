@@ -14,7 +14,9 @@
 #endif
 #ifdef LUD_POISON
 #include <sanitizer/asan_interface.h>
+enum { BEHIND = 1 }; /* poison stands between any two pieces */
 #else
+enum { BEHIND = 0 };
 #define ASAN_POISON_MEMORY_REGION(address, size)   ((void)(address), (void)(size))
 #define ASAN_UNPOISON_MEMORY_REGION(address, size) ((void)(address), (void)(size))
 #endif
@@ -98,7 +100,7 @@ static block *next_block(lud_arena *arena, size_t bytes) {
 
 void *lud_arena_take(lud_arena *arena, size_t bytes) {
     if (bytes > SIZE_MAX / 2) return NULL;
-    size_t need = round_up(bytes);
+    const size_t need = round_up(bytes + BEHIND);
     block *b = arena->current;
     if (b->capacity - b->used < need) {
         b = next_block(arena, need);

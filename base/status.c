@@ -103,6 +103,10 @@ const char *lud_nearest_name(const char *word, const char *const *names, int n) 
     int limit = length < 6 ? 1 : (int)(length / 3);
     if (length >= 4 && limit < 2) limit = 2;
     const char *nearest = NULL;
+    for (int i = 0; i < n && length >= 3; i++)
+        if (!strncmp(word, names[i], length) && (!nearest || strlen(names[i]) < strlen(nearest)))
+            nearest = names[i];
+    if (nearest) return nearest;
     for (int i = 0; i < n; i++) {
         size_t other = strlen(names[i]);
         if (other > LONGEST_NAME) continue;

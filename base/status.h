@@ -59,6 +59,7 @@ lud_status lud_fail_context(lud_error *error, const char *format, ...) __attribu
         if (status_of_call) return status_of_call;                                                           \
     } while (0)
 
-/* The nearest of `n` names to `word` for a "did you mean" hint; null when nothing is near
- * (Damerau-Levenshtein distance above a third of the word's length, at least 1). */
+/* The nearest of `n` names to `word` for a "did you mean" hint: the shortest that begins with it, if that has
+ * three letters; else by Damerau-Levenshtein distance, null when nothing is near (above a third of the
+ * word's length, at least 1). */
 const char *lud_nearest_name(const char *word, const char *const *names, int n);

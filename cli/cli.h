@@ -88,6 +88,8 @@ enum { LUD_MAX_VERBS = 24 };
 int lud_verbs(const lud_verb **verbs);
 /* The processes that a launcher has started to do this together; null: one alone. */
 lud_ranks *lud_processes(void);
+/* What calls this program as it was called now: for commands that are printed to be typed. */
+const char *lud_program(void);
 /* Null, with a message and the nearest name, when there is none. */
 const lud_verb *lud_verb_find(const char *name, lud_error *error);
 

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "cli/cli.h"
+#include "cli/cross/cross_report.h"
 #include "cli/rollout_report.h"
 #include "learn/learner.h"
 #include "learn/runs/run.h"
@@ -10,9 +11,9 @@
 
 typedef struct eval_values {
     lud_scenario_flags scenario;
-    const char *policy, *split, *against, *plot;
+    const char *policy, *split, *against, *plot, *sides, *output;
     int64_t queries, episodes;
-    bool json;
+    bool json, cross;
 } eval_values;
 
 #define FLAGS eval_values
@@ -24,7 +25,14 @@ static const lud_flag flags[] = {
     INT_FLAG("queries", 0, queries, 0, 1e9, "N", "proof: the first N queries; 0: all (500)"),
     INT_FLAG(
         "episodes", 0, episodes, 1, 1e9, "N",
-        "to play (100), for a policy that remembers, or in a team of another size than it was trained in"),
+        "to play (100), for a policy that remembers, in a team of another size than it was trained in, or of "
+        "each pairing of --cross"),
+    SWITCH_FLAG("cross", 'x', cross,
+                "cross-play: who plays which role against whom, of all these RUNs and policies, in the "
+                "scenario of the first"),
+    TEXT_FLAG("sides", 0, sides, "A,B+C",
+              "--cross: who plays together, by kind, team, role or number of agents (each kind a side)"),
+    TEXT_FLAG("output", 'o', output, "FILE", "--cross: also a table, .csv or .md"),
     TEXT_FLAG("plot", 0, plot, "FILE",
               "of policies that approach goals: draw the closed loop's error norms into a PNG file"),
     TEXT_FLAG("against", 0, against, "RUN",
@@ -237,10 +245,34 @@ static lud_status check_flags(const lud_learner_kind *kind, const char *folder, 
     return LUD_OK;
 }
 
+static lud_status run_cross(const eval_values *values, const char *const *arguments, int n_arguments,
+                            lud_error *error) {
+    const char *const other = values->policy         ? "--policy"
+                              : values->split        ? "--split"
+                              : values->queries >= 0 ? "--queries"
+                              : values->plot         ? "--plot"
+                              : values->against      ? "--against"
+                                                     : NULL;
+    if (other) return lud_invalid(error, "%s says nothing to --cross", other);
+    const lud_cross_request request = {.players = arguments,
+                                       .n_players = n_arguments,
+                                       .scenario = &values->scenario,
+                                       .sides = values->sides,
+                                       .output = values->output,
+                                       .episodes = values->episodes,
+                                       .json = values->json};
+    return lud_cross_report(&request, error);
+}
+
 static lud_status run(void *data, const char *const *arguments, int n_arguments, lud_error *error) {
-    (void)n_arguments;
     const eval_values *values = data;
     lud_scenario *scenario;
+    if (values->cross) return run_cross(values, arguments, n_arguments, error);
+    if (n_arguments > 1 || values->sides || values->output)
+        return lud_invalid(error, "%s: expected --cross with it",
+                           n_arguments > 1 ? "several RUNs"
+                           : values->sides ? "--sides"
+                                           : "--output");
     LUD_TRY(lud_scenario_open(arguments[0], &values->scenario, &scenario, error));
     scenario->ranks = lud_processes();
     const lud_learner_kind *kind = NULL;
@@ -254,9 +286,9 @@ static lud_status run(void *data, const char *const *arguments, int n_arguments,
 const lud_verb lud_verb_eval = {
     .name = "eval",
     .about = "the learner's own figures of a RUN; evaluates other policies exactly",
-    .arguments = "RUN",
+    .arguments = "RUN...",
     .min_arguments = 1,
-    .max_arguments = 1,
+    .max_arguments = 64,
     VERB_FLAGS,
     .set_defaults = set_defaults,
     .over_processes = true,
@@ -269,5 +301,9 @@ const lud_verb lud_verb_eval = {
         "For a run of proof-ppo the test queries are ranked among corruptions; its settings stand "
         "under\n"
         "learner.evaluation (--set learner.evaluation.beam=10).\n\n"
-        "example: ludus eval runs/key --policy random\n",
+        "With --cross every RUN plays every side of the first one's scenario against every other; behind a\n"
+        "RUN may also stand policies, as `random` or '{type: villager, craft: raider}', and in its place a\n"
+        "scenario. Intervals are bootstrapped over episodes, which have the same seeds in every pairing.\n\n"
+        "example: ludus eval runs/key --policy random\n"
+        "         ludus eval runs/a runs/b random --cross\n",
     .run = run};

@@ -47,10 +47,10 @@ static lud_status do_runs(const experiment_values *values, const lud_experiment 
     if (!status) {
         printf("\n%s\n%s holds summary.md, summary.csv, summary.tex, runs.csv%s and curves.svg; every run "
                "lies in "
-               "%s/SCENARIO/VARIANT/seed-N. Next:\n  ludus view %s/%s/%s/seed-%lld\n",
+               "%s/SCENARIO/VARIANT/seed-N. Next:\n  %s view %s/%s/%s/seed-%lld\n",
                said.bytes ? said.bytes : "", values->out,
-               lud_plot_check_path("curves.png", NULL) ? "" : ", curves.png", values->out, values->out,
-               e->tasks[0].name, e->variants[0].name, (long long)e->seeds[0]);
+               lud_plot_check_path("curves.png", NULL) ? "" : ", curves.png", values->out, lud_program(),
+               values->out, e->tasks[0].name, e->variants[0].name, (long long)e->seeds[0]);
         if (outcome.found) printf("(%d runs were there already)\n", outcome.found);
     }
     lud_text_free(&said);

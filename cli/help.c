@@ -23,8 +23,13 @@ static void print_overview(void) {
     int n = lud_verbs(verbs);
     printf("Ludus: write a world as a scenario file; run, watch, record and solve it.\n\nusage: ludus VERB "
            "...\n\n");
+    int name = 0, arguments = 0;
+    for (int i = 0; i < n; i++) {
+        if ((int)strlen(verbs[i]->name) > name) name = (int)strlen(verbs[i]->name);
+        if ((int)strlen(verbs[i]->arguments) > arguments) arguments = (int)strlen(verbs[i]->arguments);
+    }
     for (int i = 0; i < n; i++)
-        printf("  %-8s %-14s %s\n", verbs[i]->name, verbs[i]->arguments, verbs[i]->about);
+        printf("  %-*s  %-*s  %s\n", name, verbs[i]->name, arguments, verbs[i]->arguments, verbs[i]->about);
     printf("\n  ludus VERB --help      what a verb understands\n"
            "  ludus help scenario    what is in a scenario file\n"
            "  ludus help options     every key of every section\n"
@@ -64,7 +69,7 @@ static void print_scenario(void) {
            "  about: TEXT         one line on what it shows\n"
            "  world: NAME         one of the worlds below; its section has the same name\n"
            "  goals: [...]        what an agent may want, where the world has goals\n"
-           "  policies: {...}     who acts: by role (human, robot, other) or by number of the agent\n"
+           "  policies: {...}     who acts: by role, team, kind or number of the agent; also RUNs\n"
            "  learner: {...}      how agents learn\n"
            "  view: {...}         how it is shown, see below\n"
            "  run: {...}          how much is run, see below\n"
@@ -129,7 +134,8 @@ static int list_topics(const char *names[MAX_TOPICS]) {
     const lud_world *const *worlds = lud_worlds(&count);
     for (int i = 0; i < count && n < MAX_TOPICS; i++) names[n++] = worlds[i]->name;
     const lud_policy_kind *const *policies = lud_policies(&count);
-    for (int i = 0; i < count && n < MAX_TOPICS; i++) names[n++] = policies[i]->name;
+    for (int i = 0; i < count && n < MAX_TOPICS; i++)
+        if (!lud_verb_find(policies[i]->name, NULL)) names[n++] = policies[i]->name;
     const lud_learner_kind *const *learners = lud_learners(&count);
     for (int i = 0; i < count && n < MAX_TOPICS; i++) names[n++] = learners[i]->name;
     return n;

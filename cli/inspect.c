@@ -15,6 +15,7 @@
 #include "learn/learner.h"
 #include "learn/runs/parameters.h"
 #include "sim/batch.h"
+#include "sim/levels/levels.h"
 #include "sim/statespace.h"
 
 typedef struct inspect_values {
@@ -33,7 +34,7 @@ static const lud_flag flags[] = {
     SWITCH_FLAG("effective", 0, effective, "print the scenario with every default written out"),
     SWITCH_FLAG("estimate", 0, estimate, "estimate the number of reachable states"),
     SWITCH_FLAG("count", 0, count, "find and count every reachable state"),
-    LUD_MEMORY_FLAG_ROW(memory, "memory limit of --count, in GiB"),
+    LUD_MEMORY_FLAG_ROW(memory, "memory limit of --count, in GiB; a graph beyond it is counted by levels"),
     INT_FLAG("episode", 0, episode, 0, 1e12, "N", "data set: tell the first and the last frame of this one"),
     SWITCH_FLAG("verify", 0, verify, "data set: play every episode again and compare"),
     LUD_SCENARIO_FLAG_ROWS(scenario),
@@ -211,33 +212,79 @@ static lud_status estimate(const lud_scenario *s, json_t *root, lud_error *error
     return LUD_OK;
 }
 
-static lud_status count(const lud_scenario *s, const inspect_values *values, json_t *root, lud_error *error) {
-    lud_statespace_options options = {.seed = (uint64_t)s->run.seed,
-                                      .n_threads = (int)s->run.threads,
-                                      .memory_limit = (uint64_t)(values->memory * LUD_GIBIBYTE),
-                                      .progress = isatty(fileno(stderr)) ? stderr : NULL};
+/* What is reachable, as it is told. */
+typedef struct counted {
+    uint64_t n_states, n_terminal, n_transitions, n_branches, bytes; /* branches: only of a graph */
+    int n_layers;
+    double seconds;
+    bool by_levels;
+} counted;
+
+static lud_status count_by_levels(const lud_scenario *s, const lud_statespace_options *space,
+                                  const lud_statespace_estimate *estimate, counted *c, lud_error *error) {
+    const lud_levels_options options = {.seed = space->seed,
+                                        .memory_limit = space->memory_limit,
+                                        .n_threads = space->n_threads,
+                                        .progress = space->progress};
+    lud_levels levels;
+    LUD_TRY(lud_levels_check_memory(estimate, s->model->layout.state_bytes, &options, error));
+    LUD_TRY(lud_levels_find(s->model, &options, &levels, error));
+    *c = (counted){.n_states = levels.n_states,
+                   .n_terminal = levels.n_terminal,
+                   .n_transitions = levels.n_transitions,
+                   .bytes = levels.peak_bytes,
+                   .n_layers = levels.n,
+                   .seconds = levels.seconds,
+                   .by_levels = true};
+    lud_levels_free(&levels);
+    return LUD_OK;
+}
+
+/* With the graph as a whole where memory holds it, else, in a world that counts its steps, level by level. */
+static lud_status count_states(const lud_scenario *s, const lud_statespace_options *options, counted *c,
+                               lud_error *error) {
     lud_statespace *space;
     lud_statespace_estimate e;
-    LUD_TRY(lud_statespace_guess(s->model, &options, &e, error));
-    LUD_TRY(lud_statespace_check_memory(&e, &options, error));
-    LUD_TRY(lud_statespace_build(s->model, &options, &space, error));
+    const bool levels = lud_levels_possible(s->model);
+    LUD_TRY(lud_statespace_guess(s->model, options, &e, error));
+    lud_status status = lud_statespace_check_memory(&e, options, error);
+    if (!status) status = lud_statespace_build(s->model, options, &space, error);
+    if (status == LUD_ERROR_MEMORY && levels) return count_by_levels(s, options, &e, c, error);
+    if (status) return status;
+    *c = (counted){.n_states = space->n_states,
+                   .n_terminal = space->n_terminal,
+                   .n_transitions = space->n_transitions,
+                   .n_branches = space->n_branches,
+                   .bytes = space->bytes,
+                   .n_layers = space->n_layers,
+                   .seconds = space->seconds};
+    lud_statespace_destroy(space);
+    return LUD_OK;
+}
+
+static lud_status count(const lud_scenario *s, const inspect_values *values, json_t *root, lud_error *error) {
+    const lud_statespace_options options = {.seed = (uint64_t)s->run.seed,
+                                            .n_threads = (int)s->run.threads,
+                                            .memory_limit = (uint64_t)(values->memory * LUD_GIBIBYTE),
+                                            .progress = isatty(fileno(stderr)) ? stderr : NULL};
+    counted c = {0};
+    LUD_TRY(count_states(s, &options, &c, error));
     if (root) {
-        json_object_set_new(root, "reachable",
-                            json_pack("{s:I, s:I, s:I, s:I, s:i, s:I, s:f}", "states",
-                                      (json_int_t)space->n_states, "terminal", (json_int_t)space->n_terminal,
-                                      "transitions", (json_int_t)space->n_transitions, "branches",
-                                      (json_int_t)space->n_branches, "layers", space->n_layers, "bytes",
-                                      (json_int_t)space->bytes, "seconds", space->seconds));
+        json_t *reachable = json_pack(
+            "{s:I, s:I, s:I, s:i, s:I, s:f, s:s}", "states", (json_int_t)c.n_states, "terminal",
+            (json_int_t)c.n_terminal, "transitions", (json_int_t)c.n_transitions, "layers", c.n_layers,
+            "bytes", (json_int_t)c.bytes, "seconds", c.seconds, "method", c.by_levels ? "levels" : "graph");
+        if (!c.by_levels) json_object_set_new(reachable, "branches", json_integer((json_int_t)c.n_branches));
+        json_object_set_new(root, "reachable", reachable);
     } else {
         char bytes[16], rate[16], time[24];
         printf("\nreachable: %" PRIu64 " states (%" PRIu64 " terminal) in %d layers, %" PRIu64
                " transitions\n"
-               "%sB of memory, %s, %s states/s\n",
-               space->n_states, space->n_terminal, space->n_layers, space->n_transitions,
-               lud_format_count((double)space->bytes, bytes), lud_format_seconds(space->seconds, time),
-               lud_format_count((double)space->n_states / space->seconds, rate));
+               "%sB of memory%s, %s, %s states/s\n",
+               c.n_states, c.n_terminal, c.n_layers, c.n_transitions,
+               lud_format_count((double)c.bytes, bytes), c.by_levels ? ", two levels at a time" : "",
+               lud_format_seconds(c.seconds, time), lud_format_count((double)c.n_states / c.seconds, rate));
     }
-    lud_statespace_destroy(space);
     return LUD_OK;
 }
 

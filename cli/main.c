@@ -39,6 +39,12 @@ const lud_verb *lud_verb_find(const char *name, lud_error *error) {
     return NULL;
 }
 
+static const char *program = "ludus"; /* in a folder of PATH */
+
+const char *lud_program(void) {
+    return program;
+}
+
 static lud_ranks *processes;
 
 lud_ranks *lud_processes(void) {
@@ -97,6 +103,8 @@ static lud_status call(const lud_verb *verb, char *const *words, int n_words, lu
         status = lud_out_of_memory(error);
     } else {
         status = lud_flags_parse(verb, words, n_words, values, arguments, &n_arguments, &help, error);
+        if (!status && (help || verb == &lud_verb_help))
+            signal(SIGPIPE, SIG_DFL); /* `| head` ends it quietly */
         if (!status && help)
             lud_verb_print_help(verb, stdout);
         else if (!status)
@@ -125,6 +133,7 @@ int main(int n_words, char **words) {
     signal(SIGPIPE, SIG_IGN); /* a reader that goes away is an error of writing, not a sudden end */
     signal(SIGXFSZ, SIG_IGN); /* and so is a file that may not become larger */
     lud_json_watch();
+    if (n_words > 0 && strchr(words[0], '/')) program = words[0];
     if (n_words == 2 && (strcmp(words[1], "--version") == 0 || strcmp(words[1], "-V") == 0)) {
         printf("ludus %s\n", LUDUS_VERSION);
         return exit_code(lud_flush_output(NULL));

@@ -23,7 +23,7 @@ static const lud_flag flags[] = {
               "data set: stored, or replayed: made again from the actions when they are read (stored)"),
     SWITCH_FLAG("no-views", 0, no_views, "data set: without the groups that Minari reads"),
     INT_FLAG("level", 0, level, 1, 9, "N", "data set: of compression, 1 fast to 9 small (1)"),
-    TEXT_FLAG("size", 0, size, "N|WxH", "pixels: the longer side, or width and height"),
+    TEXT_FLAG("size", 0, size, "N|WxH", "pixels: the longer side of a world, or width and height of all"),
     INT_FLAG("fps", 0, fps, 1, 240, "N", "frames a second"),
     INT_FLAG("frames-per-step", 'f', frames_per_step, 1, 240, "N",
              "1: states only; more: the motion between them"),
@@ -145,79 +145,122 @@ static lud_status report(const lud_record_values *values, const lud_record_resul
     return LUD_OK;
 }
 
-/* Who acts: the RUN by its folder's name, and the kinds of the scenario's policies, each once. */
-static void tell_who(const lud_run *run, lud_text *who) {
-    if (run->folder) {
-        const char *slash = strrchr(run->folder, '/');
-        lud_text_append(who, "%s", slash && slash[1] ? slash + 1 : run->folder);
+/* What a video shows: the first is what is named first; the others go in step with it. */
+typedef struct recorded {
+    int n;
+    lud_run runs[LUD_SIDES];
+    lud_text who[LUD_SIDES];
+    lud_record_side others[LUD_SIDES];
+} recorded;
+
+static void close_recorded(recorded *r) {
+    for (int k = 0; k < r->n; k++) {
+        lud_text_free(&r->who[k]);
+        lud_run_close(&r->runs[k]);
     }
-    for (int i = 0; i < run->scenario->model->layout.n_agents; i++) {
-        const lud_policy_kind *kind = lud_cast_get(run->cast, i)->kind;
-        bool named = !kind->create; /* a RUN's own */
-        for (int j = 0; j < i && !named; j++) named = lud_cast_get(run->cast, j)->kind == kind;
-        if (!named) lud_text_append(who, "%s%s", who->length ? ", " : "", kind->name);
-    }
+    for (int k = 1; k < r->n; k++) lud_overlay_source_destroy(r->others[k].source);
 }
 
-static lud_status run(void *data, const char *const *arguments, int n_arguments, lud_error *error) {
-    (void)n_arguments;
-    const lud_record_values *values = data;
-    lud_record_options options;
-    if (values->caption && values->no_caption)
-        return lud_invalid(error, "--caption and --no-caption: expected one of them");
-    if (!values->out) return lud_invalid(error, "'ludus record' needs -o FILE, for example -o run.mp4");
-    if (lud_data_target_is(values->out)) return lud_record_data_set(values, arguments[0], error);
-    lud_status status = read_options(values, &options, error);
-    if (status) return status;
-    lud_run opened;
-    LUD_TRY(lud_run_open_with(arguments[0], &values->scenario, values->policy, &opened, error));
-    const lud_scenario *scenario = opened.scenario;
-    options.seed = (uint64_t)scenario->run.seed;
-    const lud_theme_name theme = options.theme;
-    lud_record_as_shown(scenario, &options);
-    if (values->theme) options.theme = theme;
-    if (values->caption) options.caption.title = values->caption;
-    if (values->no_caption) options.caption.title = NULL;
-    lud_text who = {0};
-    tell_who(&opened, &who);
-    options.caption.who = who.failed ? NULL : who.bytes;
-    lud_record_result result = {0};
-    if (options.overlay && (values->overlay || opened.folder))
-        status = lud_run_overlay(opened.folder, scenario, opened.cast, &options.source, error);
-    if (!status && !options.source && values->overlay && options.overlay)
+/* Values of a RUN are shown where they were asked for, or where it has some. */
+static lud_status open_overlay(const lud_record_values *values, const lud_run *run, const char *path,
+                               int parts, lud_overlay_source **source, lud_error *error) {
+    lud_status status = LUD_OK;
+    if (parts && (values->overlay || run->folder))
+        status = lud_run_overlay(run->folder, run->scenario, run->cast, source, error);
+    if (!status && !*source && values->overlay && parts)
         status =
             lud_invalid(error,
                         "--overlay: %s has no solution and no learned values; `ludus solve %s -o RUN` makes "
                         "one",
-                        arguments[0], arguments[0]);
-    if (!status) status = lud_record(scenario->model, opened.cast, &options, &result, error);
+                        path, path);
+    return status;
+}
+
+static lud_status open_all(const lud_record_values *values, const char *const *paths, int n,
+                           lud_record_options *options, recorded *r, lud_error *error) {
+    for (int k = 0; k < n; k++) {
+        lud_run *run = &r->runs[k];
+        LUD_TRY(lud_run_open_with(paths[k], &values->scenario, k ? NULL : values->policy, run, error));
+        r->n = k + 1;
+        const lud_layout *layout = &run->scenario->model->layout;
+        lud_caption_who(run->cast, layout->n_agents, run->folder, &r->who[k]);
+        if (r->who[k].failed) return lud_no_memory(error, "a caption");
+        r->others[k] = (lud_record_side){
+            .name = r->who[k].bytes, .path = paths[k], .model = run->scenario->model, .cast = run->cast};
+        LUD_TRY(open_overlay(values, run, paths[k], options->overlay,
+                             k ? &r->others[k].source : &options->source, error));
+    }
+    options->caption.who = options->name = r->who[0].bytes;
+    options->from = paths[0];
+    options->others = r->others + 1;
+    options->n_others = n - 1;
+    return LUD_OK;
+}
+
+static lud_status record_pictures(const lud_record_values *values, const char *const *paths, int n,
+                                  lud_error *error) {
+    lud_record_options options;
+    recorded r = {0};
+    lud_record_result result = {0};
+    LUD_TRY(read_options(values, &options, error));
+    lud_status status = open_all(values, paths, n, &options, &r, error);
+    if (!status) {
+        const lud_scenario *scenario = r.runs[0].scenario;
+        const lud_theme_name theme = options.theme;
+        options.seed = (uint64_t)scenario->run.seed;
+        lud_record_as_shown(scenario, &options);
+        if (values->theme) options.theme = theme;
+        if (values->caption) options.caption.title = values->caption;
+        if (values->no_caption) options.caption.title = NULL;
+        status = lud_record(scenario->model, r.runs[0].cast, &options, &result, error);
+        for (int k = 1; k < n; k++) r.others[k].source = NULL; /* taken over */
+    } else {
+        lud_overlay_source_destroy(options.source);
+    }
     if (status == LUD_OK || status == LUD_INTERRUPTED) { /* an interrupted file is complete, only shorter */
         lud_error ignored = {0};
         lud_status reported = report(values, &result, status ? &ignored : error);
         if (!status) status = reported;
     }
-    lud_text_free(&who);
-    lud_run_close(&opened);
+    close_recorded(&r);
     return status;
+}
+
+static lud_status run(void *data, const char *const *arguments, int n_arguments, lud_error *error) {
+    const lud_record_values *values = data;
+    if (values->caption && values->no_caption)
+        return lud_invalid(error, "--caption and --no-caption: expected one of them");
+    if (!values->out) return lud_invalid(error, "'ludus record' needs -o FILE, for example -o run.mp4");
+    const bool data_set = lud_data_target_is(values->out);
+    if (n_arguments > 1 && data_set)
+        return lud_invalid(error, "%s: a data set is made of one scenario or run, found %d", values->out,
+                           n_arguments);
+    if (n_arguments > 1 && values->policy)
+        return lud_invalid(error, "--policy: is about one scenario; name the runs that are compared instead");
+    return data_set ? lud_record_data_set(values, arguments[0], error)
+                    : record_pictures(values, arguments, n_arguments, error);
 }
 
 const lud_verb lud_verb_record = {
     .name = "record",
     .about = "record episodes of a scenario as a video, as pictures or as a data set, without a window",
-    .arguments = "SCENARIO|RUN",
+    .arguments = "SCENARIO|RUN [RUN ...]",
     .min_arguments = 1,
-    .max_arguments = 1,
+    .max_arguments = LUD_SIDES,
     .flags = flags,
     .n_flags = sizeof flags / sizeof *flags,
     .value_bytes = sizeof(lud_record_values),
     .set_defaults = set_defaults,
     .notes =
         "The same command gives the same video, byte for byte. Ctrl-C completes it with what was recorded.\n"
+        "Several are shown side by side, in step from the same start and seed, with marks where they differ; "
+        "--size\nis then that of each world.\n"
         "A data set is one file NAME.h5 (and NAME.minari/, with which Minari opens it), or NAME/: a folder "
         "as\n"
         "Minari makes them. A program that is killed leaves NAME.h5.partial-NUMBER with all episodes up to "
         "the\n"
         "last second.\n\n"
         "example: ludus record scenarios/multigrid/rescue.yaml -o rescue.mp4 --episodes 3\n"
+        "         ludus record runs/first runs/second -o both.mp4\n"
         "         ludus record scenarios/multigrid/rescue.yaml -o rescue.h5 --episodes 1000\n",
     .run = run};

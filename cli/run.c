@@ -136,9 +136,9 @@ const lud_verb lud_verb_run = {
     VERB_FLAGS,
     .set_defaults = set_defaults,
     .notes =
-        "Who acts is said under `policies:` in the scenario; the defaults of --episodes, --envs, --seed and\n"
-        "--threads stand under `run:` there. The same seed gives the same results for any number of "
-        "threads.\n"
+        "Who acts is said under `policies:` in the scenario, a RUN as `{type: run, run: FOLDER}`; the\n"
+        "defaults of --episodes, --envs, --seed and --threads stand under `run:` there. The same seed gives\n"
+        "the same results for any number of threads.\n"
         "Ctrl-C prints what was finished. In a RUN of `ludus solve` everybody acts on the solution.\n\n"
         "example: ludus run scenarios/multigrid/rescue.yaml --episodes 1000 --set policies.robot=random\n",
     .run = run};

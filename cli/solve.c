@@ -1,5 +1,6 @@
 #include <jansson.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "base/file.h"
@@ -9,12 +10,14 @@
 #include "cli/proof_solve.h"
 #include "learn/empo/evaluation/report.h"
 #include "learn/empo/exact/chain.h"
+#include "learn/empo/exact/exact_device.h"
+#include "learn/empo/exact/level_sweep.h"
 #include "learn/empo/exact/solve.h"
 #include "sim/proof/proof_model.h"
 
 typedef struct solve_values {
     lud_scenario_flags scenario;
-    const char *run, *device;
+    const char *run, *device, *method;
     lud_flag_list exports;
     double memory;
     bool resume, json, quiet;
@@ -26,7 +29,11 @@ static const lud_flag flags[] = {
     SWITCH_FLAG("resume", 0, resume, "go on with an interrupted solution in RUN"),
     LUD_MEMORY_FLAG_ROW(
         memory,
-        "GiB for the graph, what is beyond goes to files in RUN; default: three quarters of what is free"),
+        "GiB for the graph or two levels, what is beyond goes to files in RUN; default: three quarters of "
+        "what is free"),
+    TEXT_FLAG("method", 0, method, "METHOD",
+              "graph: keep all transitions; levels: two levels in memory; auto (default): levels where "
+              "memory does not hold the graph"),
     TEXT_FLAG("device", 'd', device, "DEVICE", "what solves the levels: cpu, cuda or auto; default: cpu"),
     LIST_FLAG("export", 'x', exports, "FORMAT",
               "also write drn, mdp, prism, csv or dot into RUN; may be repeated"),
@@ -38,29 +45,71 @@ static const lud_flag flags[] = {
 static void set_defaults(void *values) {
     lud_scenario_flags_default(&((solve_values *)values)->scenario);
     ((solve_values *)values)->device = "cpu";
+    ((solve_values *)values)->method = "auto";
 }
 
 /* ---- what is known before starting ---- */
 
-static lud_status announce(const lud_scenario *s, const lud_empo_solve_options *options, bool show,
-                           lud_error *error) {
+typedef enum asked { ASKED_AUTO, ASKED_GRAPH, ASKED_LEVELS, N_ASKED } asked;
+
+static lud_status read_method(const solve_values *values, asked *method, lud_error *error) {
+    static const char *const names[N_ASKED] = {"auto", "graph", "levels"};
+    for (int i = 0; i < N_ASKED; i++)
+        if (strcmp(values->method, names[i]) == 0) {
+            *method = (asked)i;
+            return LUD_OK;
+        }
+    const char *near = lud_nearest_name(values->method, names, N_ASKED);
+    return lud_invalid(error, "--method %s: expected auto, graph or levels%s%s%s", values->method,
+                       near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "");
+}
+
+/* What works on the graph as a whole; null: nothing that was asked for. */
+static const char *needs_graph(const lud_scenario *s, const solve_values *values) {
+    if (values->exports.n) return "--export writes the graph";
+    if (strcmp(values->device, "cuda") == 0) return "--device cuda reads the graph";
+    return lud_levels_possible(s->model) ? NULL : "the world's states do not count their steps";
+}
+
+/* By levels where that is asked for, or else needed: as far as an estimate can tell. */
+static lud_status choose(const lud_scenario *s, const solve_values *values, asked method,
+                         const lud_statespace_estimate *estimate, lud_empo_solve_options *options,
+                         lud_error *error) {
+    const char *obstacle = needs_graph(s, values);
+    const lud_statespace_options in_memory = {.memory_limit = options->memory_limit};
+    if (method == ASKED_LEVELS && obstacle)
+        return lud_fail(error, LUD_ERROR_UNSUPPORTED, "--method levels: %s", obstacle);
+    if (method == ASKED_LEVELS || (method == ASKED_AUTO && !obstacle &&
+                                   lud_statespace_check_memory(estimate, &in_memory, NULL) != LUD_OK))
+        options->method = LUD_EMPO_BY_LEVELS;
+    return LUD_OK;
+}
+
+/* Whether it can fit, and how much is to be expected, for `show` said. */
+static lud_status announce(const lud_scenario *s, const lud_statespace_estimate *estimate,
+                           const lud_empo_solve_options *options, bool show, lud_error *error) {
     lud_empo_layout layout;
     LUD_TRY(lud_empo_layout_find(s->model, &layout, error));
-    const lud_statespace_options space = {.seed = (uint64_t)s->run.seed,
-                                          .n_threads = options->n_threads,
-                                          .memory_limit = options->memory_limit,
-                                          .folder = options->run};
-    lud_statespace_estimate estimate;
-    LUD_TRY(lud_statespace_guess(s->model, &space, &estimate, error));
-    LUD_TRY(lud_statespace_check_memory(&estimate, &space, error));
+    const bool by_levels = options->method == LUD_EMPO_BY_LEVELS;
+    const size_t state_bytes = s->model->layout.state_bytes;
+    double needed = estimate->bytes;
+    if (by_levels) {
+        const lud_levels_options levels = {.memory_limit = options->memory_limit,
+                                           .bytes_beside = lud_empo_level_bytes_beside(&layout)};
+        LUD_TRY(lud_levels_check_memory(estimate, state_bytes, &levels, error));
+        needed = lud_levels_guess_bytes(estimate, state_bytes, levels.bytes_beside);
+    } else {
+        const lud_statespace_options space = {.memory_limit = options->memory_limit, .folder = options->run};
+        LUD_TRY(lud_statespace_check_memory(estimate, &space, error));
+    }
     if (!show) return LUD_OK;
     char states[16], bytes[16], disk[16];
     const char *least =
-        estimate.exhausted ? "" : "at least about "; /* a sample misses more than it doubles */
-    fprintf(stderr, "%s: %s%s states, %s%sB of memory for the graph, %sB for the solution in %s\n", s->name,
-            least, lud_format_count(estimate.states, states), least, lud_format_count(estimate.bytes, bytes),
-            lud_format_count(
-                estimate.states * (layout.record_doubles * 8.0 + (double)s->model->layout.state_bytes), disk),
+        estimate->exhausted ? "" : "at least about "; /* a sample misses more than it doubles */
+    fprintf(stderr, "%s: %s%s states, %s%sB of memory for %s, %sB for the solution in %s\n", s->name, least,
+            lud_format_count(estimate->states, states), least, lud_format_count(needed, bytes),
+            by_levels ? "two levels" : "the graph",
+            lud_format_count(estimate->states * (layout.record_doubles * 8.0 + (double)state_bytes), disk),
             options->run);
     return LUD_OK;
 }
@@ -139,17 +188,25 @@ static lud_status export_all(const bool wanted[N_EXPORTS], const char *run, cons
 
 /* ---- results ---- */
 
+/* The most memory that this process has held, mapped pages of files included. */
+static double peak_memory(void) {
+    struct rusage usage;
+    return getrusage(RUSAGE_SELF, &usage) == 0 ? (double)usage.ru_maxrss * 1024 : 0;
+}
+
 static json_t *summary(const lud_empo_case *c, const lud_empo_solution *solution) {
-    const lud_statespace *space = c->space;
-    double n = (double)space->n_states;
+    const lud_empo_size size = lud_empo_case_size(c);
+    double n = (double)size.n_states;
     return json_pack(
-        "{s:s, s:I, s:I, s:I, s:i, s:f, s:f, s:f, s:f, s:I, s:f, s:o}", "scenario", c->scenario->name,
-        "states", (json_int_t)space->n_states, "transitions", (json_int_t)space->n_transitions, "terminal",
-        (json_int_t)space->n_terminal, "joint_actions", (int)space->n_joint_actions, "graph_seconds",
+        "{s:s, s:s, s:f, s:I, s:I, s:I, s:i, s:f, s:f, s:f, s:f, s:I, s:f, s:o}", "scenario",
+        c->scenario->name, "method", c->space ? "graph" : "levels", "peak_memory_bytes", peak_memory(),
+        "states", (json_int_t)size.n_states, "transitions", (json_int_t)size.n_transitions, "terminal",
+        (json_int_t)size.n_terminal, "joint_actions", (int)size.n_joint_actions, "graph_seconds",
         c->graph_seconds, "solve_seconds", c->solve_seconds, "states_per_second",
         n / (c->graph_seconds + c->solve_seconds), "graph_bytes_per_state",
-        (double)(space->bytes + space->file_bytes) / n, "graph_file_bytes", (json_int_t)space->file_bytes,
-        "solution_bytes_per_state", (double)solution->header->record_doubles * 8, "start",
+        (double)(size.graph_bytes + size.graph_file_bytes) / n, "graph_file_bytes",
+        (json_int_t)size.graph_file_bytes, "solution_bytes_per_state",
+        (double)solution->header->record_doubles * 8, "start",
         lud_empo_report_json(c->scenario->model, &c->problem->layout, lud_empo_solution_record(solution, 0)));
 }
 
@@ -170,23 +227,47 @@ static lud_status write_summary(const char *run, const json_t *root, bool print,
 }
 
 static void print_table(const lud_empo_case *c, const lud_empo_solution *solution) {
-    const lud_statespace *space = c->space;
-    char states[16], transitions[16], rate[16], time[24];
+    const lud_empo_size size = lud_empo_case_size(c);
+    char states[16], transitions[16], rate[16], time[24], peak[16];
     printf("%s (%s)\n\n", c->scenario->name, c->scenario->world->name);
     printf("states       %12s   transitions %s, joint actions %d\n",
-           lud_format_count((double)space->n_states, states),
-           lud_format_count((double)space->n_transitions, transitions), (int)space->n_joint_actions);
+           lud_format_count((double)size.n_states, states),
+           lud_format_count((double)size.n_transitions, transitions), (int)size.n_joint_actions);
     printf("time         %12s   graph %.2f s, both phases %.2f s (%s states/s)\n",
            lud_format_seconds(c->graph_seconds + c->solve_seconds, time), c->graph_seconds, c->solve_seconds,
-           lud_format_count((double)space->n_states / (c->graph_seconds + c->solve_seconds), rate));
-    printf("memory       %10.0f B   a state for the graph, %.0f B for the solution\n\n",
-           (double)(space->bytes + space->file_bytes) / (double)space->n_states,
-           (double)solution->header->record_doubles * 8);
+           lud_format_count((double)size.n_states / (c->graph_seconds + c->solve_seconds), rate));
+    printf("memory       %10.0f B   a state for %s, %.0f B for the solution; %sB at most, mapped files "
+           "included\n\n",
+           (double)(size.graph_bytes + size.graph_file_bytes) / (double)size.n_states,
+           c->space ? "the graph" : "two levels and their file", (double)solution->header->record_doubles * 8,
+           lud_format_count(peak_memory(), peak));
     printf("at the start ");
     lud_text text = {0};
     lud_empo_report_print(c->scenario->model, &c->problem->layout, lud_empo_solution_record(solution, 0),
                           &text);
     lud_print_text(&text);
+}
+
+/* Estimates, chooses how, and finds the states. A graph that turns out larger than its estimate, so that not
+ * even files help, is left for levels where nobody asked for it. */
+static lud_status open_case(const lud_scenario *scenario, const solve_values *values, bool show,
+                            lud_empo_solve_options *options, lud_empo_case *c, lud_error *error) {
+    asked method = ASKED_AUTO;
+    lud_statespace_estimate estimate;
+    const lud_statespace_options space = {.seed = (uint64_t)scenario->run.seed};
+    LUD_TRY(read_method(values, &method, error));
+    LUD_TRY(lud_statespace_guess(scenario->model, &space, &estimate, error));
+    LUD_TRY(choose(scenario, values, method, &estimate, options, error));
+    LUD_TRY(announce(scenario, &estimate, options, show, error));
+    if (show && options->method == LUD_EMPO_BY_LEVELS && lud_empo_device_sweeps(options->device))
+        fprintf(stderr, "the processors of this machine solve levels\n");
+    lud_status status = lud_empo_case_open(scenario, options, c, error);
+    if (status != LUD_ERROR_MEMORY || method != ASKED_AUTO || options->method == LUD_EMPO_BY_LEVELS ||
+        needs_graph(scenario, values))
+        return status;
+    if (show && error) fprintf(stderr, "%s; by levels then\n", error->text);
+    options->method = LUD_EMPO_BY_LEVELS;
+    return lud_empo_case_open(scenario, options, c, error);
 }
 
 static lud_status solve_on(lud_device *device, const lud_scenario *scenario, const solve_values *values,
@@ -200,10 +281,9 @@ static lud_status solve_on(lud_device *device, const lud_scenario *scenario, con
                                       .progress = show ? stderr : NULL,
                                       .device = device,
                                       .device_may_fail = strcmp(values->device, "auto") == 0};
-    LUD_TRY(check_exports(&values->exports, wanted, error));
-    LUD_TRY(announce(scenario, &options, show, error));
     lud_empo_case c;
-    LUD_TRY(lud_empo_case_open(scenario, &options, &c, error));
+    LUD_TRY(check_exports(&values->exports, wanted, error));
+    LUD_TRY(open_case(scenario, values, show, &options, &c, error));
     lud_empo_solution *solution = NULL;
     lud_status status = lud_empo_case_solve(&c, &options, &solution, error);
     if (!status) status = export_all(wanted, values->run, &c, solution, error);

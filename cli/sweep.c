@@ -148,19 +148,40 @@ typedef struct job {
         *shared; /* its graph serves all points when only the learner's parameters vary; else null */
 } job;
 
-/* Solves one point in memory with one thread. */
-static lud_status solve_point(const job *j, int64_t number, lud_text *row, lud_error *error) {
-    double values[MAX_KEYS];
+/* The scenario with these values of what varies. */
+static lud_status open_point(const job *j, const double *values, lud_scenario **scenario, lud_error *error) {
     struct lud_scenario_number numbers[MAX_KEYS];
     lud_scenario_flags own = *j->flags;
-    point_of(j->ranges, j->n_ranges, j->sampled, j->seed, number, values);
     for (int k = 0; k < j->n_ranges; k++)
         numbers[k] = (struct lud_scenario_number){"--vary", j->ranges[k].key, values[k]};
     own.numbers = numbers;
     own.n_numbers = j->n_ranges;
     own.run.threads = -1; /* the number of threads is the sweep's */
+    return lud_scenario_open(j->path, &own, scenario, error);
+}
+
+/* The first and the last point of the grid, which have the least and the greatest values: a key or a value
+ * that cannot be is found before the graph is built. */
+static lud_status check_ends(const job *j, lud_error *error) {
+    lud_status status = LUD_OK;
+    for (int end = 0; end < 2 && !status; end++) {
+        double values[MAX_KEYS];
+        for (int k = 0; k < j->n_ranges; k++) values[k] = j->ranges[k].values[end ? j->ranges[k].n - 1 : 0];
+        lud_scenario *scenario = NULL;
+        lud_empo_exact_options exact;
+        status = open_point(j, values, &scenario, error);
+        if (!status) status = lud_empo_exact_read(scenario->arena, scenario->learner, &exact, error);
+        lud_scenario_destroy(scenario);
+    }
+    return status;
+}
+
+/* Solves one point in memory with one thread. */
+static lud_status solve_point(const job *j, int64_t number, lud_text *row, lud_error *error) {
+    double values[MAX_KEYS];
     lud_scenario *scenario;
-    lud_status status = lud_scenario_open(j->path, &own, &scenario, error);
+    point_of(j->ranges, j->n_ranges, j->sampled, j->seed, number, values);
+    lud_status status = open_point(j, values, &scenario, error);
     if (status) return status;
     lud_empo_solve_options options = {.n_threads = 1};
     lud_empo_case c = {0};
@@ -282,6 +303,7 @@ static lud_status sweep(const sweep_values *values, const lud_scenario *scenario
     FILE *show = values->quiet || !lud_ranks_leads(lud_processes()) ? NULL : stderr;
     lud_empo_solve_options options = {.n_threads = n_threads, .progress = show};
     lud_empo_case shared;
+    LUD_TRY(check_ends(j, error));
     LUD_TRY(lud_empo_case_open(scenario, &options, &shared, error));
     bool same_world = true;
     for (int k = 0; k < j->n_ranges; k++) same_world &= !strncmp(j->ranges[k].key, "learner.", 8);

@@ -117,20 +117,27 @@ static lud_status find_meant(const train_values *values, const char *path, const
 static void print_next(const lud_learner *learner, const lud_scenario *scenario, const char *folder,
                        bool finished) {
     const lud_learner_kind *kind = learner->kind;
+    const char *program = lud_program();
     printf("\n%s holds scenario.yaml, metrics.csv, a TensorBoard event file, policy.safetensors, which acts, "
-           "and "
-           "checkpoint.safetensors, from which training goes on. Next:\n",
+           "and checkpoint.safetensors, from which training goes on. Next:\n",
            folder);
-    if (!finished) printf("  ludus train %s --resume\n", folder);
-    if (kind->evaluate || kind->evaluate_run) printf("  ludus eval %s\n", folder);
-    if (kind->query) printf("  ludus run %s --query \"PREDICATE(x, y)\"\n", folder);
+    if (!finished) printf("  %s train %s --resume\n", program, folder);
+    if (kind->evaluate || kind->evaluate_run) printf("  %s eval %s\n", program, folder);
+    if (kind->query) {
+        lud_text query = {0};
+        kind->example_query(scenario->model, &query);
+        if (query.bytes) printf("  %s run %s --query \"%s\"\n", program, folder, query.bytes);
+        lud_text_free(&query);
+    }
     if (kind->policy || kind->join) {
-        printf("  ludus view %s\n", folder);
-        printf("  ludus record %s -o %s.mp4\n", folder, scenario->name);
+        printf("  %s view %s\n", program, folder);
+        int length = (int)strlen(folder); /* a name of the scenario may have blanks, this one was typed */
+        while (length > 1 && folder[length - 1] == '/') length--;
+        printf("  %s record %s -o %.*s.mp4\n", program, folder, length, folder);
     }
     for (int i = 0; i < learner->n_columns; i++)
         if (learner->columns[i].format) {
-            printf("  ludus plot %s -c %s -o curves.png\n", folder, learner->columns[i].name);
+            printf("  %s plot %s -c %s -o curves.png\n", program, folder, learner->columns[i].name);
             return;
         }
 }

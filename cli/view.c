@@ -8,14 +8,17 @@
 #include "cli/window/view_data.h"
 #include "cli/window/view_training.h"
 #include "learn/runs/run.h"
+#include "learn/runs/run_named.h"
+#include "render/sides.h"
 #include "render/window.h"
 
 typedef struct view_values {
     lud_scenario_flags scenario;
     const char *theme;
-    double speed;
+    double speed, scale;
     int64_t episode;
-    bool still, play, once, follow;
+    const char *caption;
+    bool still, play, once, follow, no_caption;
 } view_values;
 
 #define FLAGS view_values
@@ -29,6 +32,11 @@ static const lud_flag flags[] = {
                 "a training that goes on: agents act as it teaches them, with its curves"),
     SWITCH_FLAG("still", 0, still, "no motion between states"),
     TEXT_FLAG("theme", 0, theme, "NAME", "light or dark (as the scenario says, else light)"),
+    REAL_FLAG("scale", 0, scale, 0.5, 4, "N",
+              "size of texts and panels (as the display's density is, else 1)"),
+    TEXT_FLAG("caption", 0, caption, "TEXT",
+              "what is written below recordings; default: what the scenario is about"),
+    SWITCH_FLAG("no-caption", 0, no_caption, "nothing is written below recordings"),
     LUD_SCENARIO_FLAG_ROWS(scenario),
 };
 
@@ -43,6 +51,7 @@ static lud_status loaded(void *context, const lud_scenario *scenario, lud_cast *
                          lud_overlay_source **source, lud_error *error) {
     const char *folder = context;
     lud_status status = folder ? lud_run_act(folder, scenario, cast, error) : LUD_OK;
+    if (!status) status = lud_run_fill(scenario, cast, error);
     if (!status) status = lud_run_overlay(folder, scenario, cast, source, error);
     return status;
 }
@@ -51,16 +60,14 @@ static lud_status loaded(void *context, const lud_scenario *scenario, lud_cast *
 static lud_status loaded_training(void *context, const lud_scenario *scenario, lud_cast *cast,
                                   lud_overlay_source **source, lud_error *error) {
     char run[4096];
-    if (!lud_training_view_run(context, run, sizeof run))
-        return lud_run_overlay(NULL, scenario, cast, source, error);
-    return loaded(run, scenario, cast, source, error);
+    return loaded(lud_training_view_run(context, run, sizeof run) ? run : NULL, scenario, cast, source,
+                  error);
 }
 
 /* `context` is the lud_data_view. */
 static lud_status loaded_data(void *context, const lud_scenario *scenario, lud_cast *cast,
                               lud_overlay_source **source, lud_error *error) {
-    (void)scenario;
-    (void)cast;
+    LUD_TRY(lud_run_fill(scenario, cast, error));
     return lud_data_view_overlay(context, source, error);
 }
 
@@ -76,8 +83,11 @@ static lud_status view_data(const view_values *values, const char *path, const l
                                       .theme = theme,
                                       .no_motion = values->still,
                                       .speed = values->speed,
+                                      .scale = values->scale,
                                       .playing = values->play,
                                       .once = values->once,
+                                      .caption = values->caption,
+                                      .no_caption = values->no_caption,
                                       .loaded = loaded_data,
                                       .context = &view};
     status = values->episode < view.source.n
@@ -88,73 +98,121 @@ static lud_status view_data(const view_values *values, const char *path, const l
     return status;
 }
 
-static lud_status run(void *data, const char *const *arguments, int n_arguments, lud_error *error) {
-    (void)n_arguments;
-    const view_values *values = data;
-    lud_theme_name theme;
-    if (values->theme && lud_theme_find(values->theme, &theme, error))
-        return lud_fail_context(error, "--theme");
-    if (values->follow && lud_file_exists(arguments[0]) && !lud_folder_exists(arguments[0]))
-        return lud_invalid(error, "--follow: %s is a file, expected the folder of a training", arguments[0]);
-    if (values->follow) LUD_TRY(lud_training_view_wait(arguments[0], error));
-    if (lud_data_set_is(arguments[0]))
-        return view_data(values, arguments[0], values->theme ? &theme : NULL, error);
-    /* opened once here for the message about a file that is not there; the viewer reads it again, and again
-     * when it changes */
-    lud_scenario *scenario;
-    lud_status status = lud_scenario_open(arguments[0], &values->scenario, &scenario, error);
-    if (status) return status;
-    lud_scenario_destroy(scenario);
+/* What is shown, by the names of the command line. */
+typedef struct shown {
+    int n;
+    lud_text paths[LUD_SIDES];
+    lud_view_side sides[LUD_SIDES];
+    char *folder; /* of the first */
+} shown;
+
+static void close_shown(shown *s) {
+    for (int k = 0; k < s->n; k++) lud_text_free(&s->paths[k]);
+    free(s->folder);
+}
+
+/* Opened once here for the message about a file that is not there; the viewer reads it again, and again when
+ * it changes. */
+static lud_status find_shown(const view_values *values, const char *const *names, int n, shown *s,
+                             lud_error *error) {
+    for (int k = 0; k < n; k++) {
+        lud_scenario *scenario;
+        if (n > 1 && lud_data_set_is(names[k]))
+            return lud_invalid(error, "%s: a data set is shown alone, not beside others", names[k]);
+        LUD_TRY(lud_scenario_open(names[k], &values->scenario, &scenario, error));
+        lud_scenario_destroy(scenario);
+        char *run = lud_run_is(names[k]) ? (char *)(uintptr_t)names[k] : NULL;
+        char *folder = lud_run_folder(names[k]);
+        s->n = k + 1;
+        lud_text_append(&s->paths[k], run ? "%s/scenario.yaml" : "%s", folder ? folder : "");
+        const bool whole = folder && !s->paths[k].failed;
+        if (k == 0)
+            s->folder = folder;
+        else
+            free(folder);
+        if (!whole) return lud_no_memory(error, "a path");
+        s->sides[k] = (lud_view_side){s->paths[k].bytes, run, run};
+    }
+    return LUD_OK;
+}
+
+static lud_status show(const view_values *values, const shown *s, const lud_theme_name *theme,
+                       lud_error *error) {
     lud_scenario_overrides overrides;
     LUD_TRY(lud_scenario_flags_overrides(&values->scenario, &overrides, error));
-    lud_text path = {0};
-    char *run = lud_run_is(arguments[0]) ? (char *)(uintptr_t)arguments[0] : NULL;
-    char *folder = lud_run_folder(arguments[0]);
-    lud_text_append(&path, run ? "%s/scenario.yaml" : "%s", folder ? folder : "");
-    lud_view_options options = {.path = path.bytes,
+    lud_view_options options = {.path = s->sides[0].path,
+                                .run = s->sides[0].run,
+                                .others = s->sides + 1,
+                                .n_others = s->n - 1,
                                 .overrides = &overrides,
-                                .theme = values->theme ? &theme : NULL,
+                                .theme = theme,
                                 .no_motion = values->still,
                                 .speed = values->speed,
+                                .scale = values->scale,
                                 .playing = values->play || values->follow,
                                 .once = values->once,
+                                .caption = values->caption,
+                                .no_caption = values->no_caption,
                                 .loaded = loaded,
-                                .context = run};
+                                .context = s->sides[0].context};
     lud_training_view training = {0};
     lud_window_report report = {0};
-    status = path.failed || !folder ? lud_no_memory(error, "a path") : LUD_OK;
-    if (!status && values->follow) {
-        status = lud_training_view_open(folder, &training, error);
+    lud_status status = LUD_OK;
+    if (values->follow) {
+        status = lud_training_view_open(s->folder, &training, error);
         options.loaded = loaded_training;
         options.context = &training;
         options.training = &training.base;
     }
     if (!status) status = lud_view(&options, &report, error);
     lud_training_view_close(&training);
-    free(folder);
-    lud_text_free(&path);
     if (!status) lud_log(NULL, LUD_LOG_DEBUG, "first frame after %.3f s", report.first_frame_seconds);
+    return status;
+}
+
+static lud_status run(void *data, const char *const *arguments, int n_arguments, lud_error *error) {
+    const view_values *values = data;
+    lud_theme_name theme;
+    if (values->caption && values->no_caption)
+        return lud_invalid(error, "--caption and --no-caption: expected one of them");
+    if (values->theme && lud_theme_find(values->theme, &theme, error))
+        return lud_fail_context(error, "--theme");
+    if (values->follow && n_arguments > 1)
+        return lud_invalid(error, "--follow: expected the folder of one training, found %d", n_arguments);
+    if (values->follow && lud_file_exists(arguments[0]) && !lud_folder_exists(arguments[0]))
+        return lud_invalid(error, "--follow: %s is a file, expected the folder of a training", arguments[0]);
+    if (values->follow) LUD_TRY(lud_training_view_wait(arguments[0], error));
+    if (n_arguments == 1 && lud_data_set_is(arguments[0]))
+        return view_data(values, arguments[0], values->theme ? &theme : NULL, error);
+    shown s = {0};
+    lud_status status = find_shown(values, arguments, n_arguments, &s, error);
+    if (!status) status = show(values, &s, values->theme ? &theme : NULL, error);
+    close_shown(&s);
     return status;
 }
 
 const lud_verb lud_verb_view = {
     .name = "view",
     .about = "open a window: watch, pause, step, rewind, inspect, take the controls",
-    .arguments = "SCENARIO|RUN|DATA.h5",
+    .arguments = "SCENARIO|RUN|DATA.h5 [RUN ...]",
     .min_arguments = 1,
-    .max_arguments = 1,
+    .max_arguments = LUD_SIDES,
     .flags = flags,
     .n_flags = sizeof flags / sizeof *flags,
     .value_bytes = sizeof(view_values),
     .set_defaults = set_defaults,
-    .notes = "H in the window lists all keys. The scenario is read anew when its file changes.\n"
-             "A RUN of `ludus solve` is shown with everybody acting on the solution, and its values over "
-             "the\nworld and beside it: W worth of goals, A arrows, U bars, D curves.\n\n"
-             "--follow shows a training that goes on (`ludus train ... --view` does it by itself): newer "
-             "parameters\nact from the next episode on; Ctrl S saves it, Ctrl E saves and ends it.\n\n"
-             "A data set of `ludus record` is shown episode by episode: N the next, Shift N the one before; "
-             "the bars\n"
-             "are the probabilities with which the actions were drawn.\n\n"
-             "example: ludus view scenarios/multigrid/rescue.yaml --theme dark --play\n"
-             "         ludus view rescue.h5 --episode 17\n",
+    .notes =
+        "H in the window lists all keys. The scenario is read anew when its file changes.\n"
+        "A RUN of `ludus solve` is shown with everybody acting on the solution, and its values over "
+        "the\nworld and beside it: W worth of goals, A arrows, U bars, D curves.\n\n"
+        "Several are shown side by side, in step from the same start and seed: rings stand where an agent "
+        "is on the\nother side, frames around cells that differ, and returns beside each other.\n\n"
+        "--follow shows a training that goes on (`ludus train ... --view` does it by itself): newer "
+        "parameters\nact from the next episode on; Ctrl S saves it, Ctrl E saves and ends it.\n\n"
+        "A data set of `ludus record` is shown episode by episode: N the next, Shift N the one before; "
+        "the bars\n"
+        "are the probabilities with which the actions were drawn.\n\n"
+        "example: ludus view scenarios/multigrid/rescue.yaml --theme dark --play\n"
+        "         ludus view runs/first runs/second\n"
+        "         ludus view rescue.h5 --episode 17\n",
     .run = run};

@@ -29,7 +29,8 @@ show record $runs/prover -o demo-prover.mp4 --episodes 2 --seed 5 --hold 1.5 -q 
 cat <<END
 
 Three videos to open: demo-rescue.mp4, demo-team.mp4, demo-prover.mp4. Then look around live:
-  $ludus view $runs/rescue
-  $ludus view $runs/team
-  $ludus run  $runs/prover --query "aunt(x, paul_bach)"
+  export PATH="\$PWD/$(dirname "$ludus"):\$PATH"
+  ludus view $runs/rescue
+  ludus view $runs/team
+  ludus run  $runs/prover --query "aunt(x, paul_bach)"
 END

@@ -13,11 +13,21 @@ const lud_learner_kind *lud_learner_find(const char *name) {
     return NULL;
 }
 
+static lud_status no_type(const lud_scenario *scenario, lud_error *error) {
+    lud_text names = {0};
+    lud_learner_list(scenario->world, &names);
+    const lud_status status =
+        lud_invalid_at(error, scenario->learner->place,
+                       "the `learner:` section has no `type:`, as in learner: {type: NAME}; in %s: %s",
+                       scenario->world->name, names.bytes ? names.bytes : "none");
+    lud_text_free(&names);
+    return status;
+}
+
 lud_status lud_learner_kind_of(const lud_scenario *scenario, const lud_learner_kind **kind,
                                lud_error *error) {
     lud_tree *type = lud_tree_get(scenario->learner, "type");
-    if (!type)
-        return lud_invalid_at(error, scenario->learner->place, "the `learner:` section has no `type:`");
+    if (!type) return no_type(scenario, error);
     enum { MAX_LEARNERS = 32 };
     const char *names[MAX_LEARNERS];
     int n, n_found = 0, index = 0;

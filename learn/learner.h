@@ -117,6 +117,8 @@ typedef struct lud_learner_kind {
     lud_status (*evaluate_run)(const lud_report_request *request, lud_report *report, lud_error *error);
     lud_status (*describe_state)(const lud_report_request *request, lud_report *report, lud_error *error);
     lud_status (*query)(const lud_report_request *request, lud_report *report, lud_error *error);
+    /* With query: appends one that can be asked of this world, for a command line in double quotes. */
+    void (*example_query)(const lud_model *model, lud_text *out);
 } lud_learner_kind;
 
 /* Every learner's own struct begins with this. */

@@ -1,5 +1,3 @@
-#include <omp.h>
-#include <pthread.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,6 +7,7 @@
 #include "base/log.h"
 #include "library/handles.h"
 
+_Static_assert(sizeof((ludus_error *)NULL)->text >= LUD_ERROR_TEXT_BYTES, "a message fits");
 _Static_assert((int)LUDUS_ERROR_INPUT == (int)LUD_ERROR_INPUT &&
                    (int)LUDUS_ERROR_NUMERIC == (int)LUD_ERROR_NUMERIC &&
                    (int)LUDUS_INTERRUPTED == (int)LUD_INTERRUPTED,
@@ -48,22 +47,44 @@ static void split_place(const char *text, ludus_error *error) {
     snprintf(error->message, sizeof error->message, "%s", text);
 }
 
+/* Nothing went wrong; the texts, which are long, are only ended. */
+static void clear(ludus_error *error) {
+    error->status = LUDUS_OK;
+    error->line = error->column = 0;
+    *error->file = *error->message = *error->text = 0;
+}
+
 ludus_status ludus_lift(lud_status status, const lud_error *inner, ludus_error *error) {
     if (!error) return (ludus_status)status;
-    memset(error, 0, sizeof *error);
+    clear(error);
     error->status = (ludus_status)status;
-    if (status) split_place(inner->text, error);
+    if (!status) return LUDUS_OK;
+    snprintf(error->text, sizeof error->text, "%s", inner->text);
+    split_place(error->text, error);
     return error->status;
+}
+
+ludus_status ludus_lift_from(const char *path, lud_status status, const lud_error *inner,
+                             ludus_error *error) {
+    ludus_lift(status, inner, error);
+    const size_t length = strlen(path);
+    if (status && error && !*error->file && length < sizeof error->file &&
+        strncmp(error->text, path, length) == 0 && strncmp(error->text + length, ": ", 2) == 0) {
+        memcpy(error->file, path, length + 1);
+        snprintf(error->message, sizeof error->message, "%s", error->text + length + 2);
+    }
+    return (ludus_status)status;
 }
 
 ludus_status ludus_invalid(ludus_error *error, const char *format, ...) {
     if (!error) return LUDUS_ERROR_INPUT;
-    memset(error, 0, sizeof *error);
+    clear(error);
     error->status = LUDUS_ERROR_INPUT;
     va_list arguments;
     va_start(arguments, format);
-    vsnprintf(error->message, sizeof error->message, format, arguments);
+    vsnprintf(error->text, sizeof error->text, format, arguments);
     va_end(arguments);
+    memcpy(error->message, error->text, sizeof error->message);
     return LUDUS_ERROR_INPUT;
 }
 
@@ -97,14 +118,4 @@ void ludus_on_warning(void (*callback)(void *context, const char *message), void
 /* A library says nothing on its own. */
 __attribute__((constructor)) static void be_silent(void) {
     lud_log_set_sink(pass_on);
-}
-
-/* OpenMP's threads do not survive a fork: a child that asked for two would wait for one that is not there. It
- * computes with one thread, whatever it is told to use; results do not depend on that. */
-static void in_child(void) {
-    omp_set_max_active_levels(0);
-}
-
-__attribute__((constructor)) static void watch_forks(void) {
-    pthread_atfork(NULL, NULL, in_child);
 }

@@ -83,9 +83,9 @@ void ludus_solution_free(ludus_solution *solution) {
     free(solution);
 }
 
-static ludus_status wrap(lud_status status, const lud_error *inner_error, lud_empo_solution *inner,
-                         ludus_solution **solution, ludus_error *error) {
-    if (status) return ludus_lift(status, inner_error, error);
+static ludus_status wrap(const char *path, lud_status status, const lud_error *inner_error,
+                         lud_empo_solution *inner, ludus_solution **solution, ludus_error *error) {
+    if (status) return ludus_lift_from(path, status, inner_error, error);
     if (!(*solution = calloc(1, sizeof **solution))) {
         lud_empo_solution_close(inner);
         return ludus_no_memory(error);
@@ -108,7 +108,7 @@ ludus_status ludus_solve(const ludus_scenario *scenario, const char *run, uint64
         status = lud_empo_case_solve(&solved, &options, &inner, &inner_error);
         lud_empo_case_close(&solved);
     }
-    return wrap(status, &inner_error, inner, solution, error);
+    return wrap(run, status, &inner_error, inner, solution, error);
 }
 
 ludus_status ludus_solution_open(const ludus_scenario *scenario, const char *run, ludus_solution **solution,
@@ -122,12 +122,14 @@ ludus_status ludus_solution_open(const ludus_scenario *scenario, const char *run
     lud_text_append(&path, "%s/solution.empo", run);
     lud_status status = path.failed ? lud_out_of_memory(&inner_error)
                                     : lud_empo_solution_open(path.bytes, &inner, &inner_error);
-    lud_text_free(&path);
     if (!status && inner->header->state_bytes != scenario->inner->model->layout.state_bytes) {
         lud_empo_solution_close(inner);
-        status = lud_invalid(&inner_error, "%s: not a solution of this scenario", run);
+        status = lud_invalid(&inner_error, "%s: not a solution of this scenario", path.bytes);
     }
-    return wrap(status, &inner_error, inner, solution, error);
+    const ludus_status wrapped =
+        wrap(path.failed ? run : path.bytes, status, &inner_error, inner, solution, error);
+    lud_text_free(&path);
+    return wrapped;
 }
 
 ludus_status ludus_solution_get_info(const ludus_solution *solution, ludus_solution_info *info) {

@@ -23,12 +23,19 @@ struct ludus_batch {
 
 /* Fills *error (null is allowed) from an internal one and returns its status. */
 ludus_status ludus_lift(lud_status status, const lud_error *inner, ludus_error *error);
+/* The same of a call that was given a path: where the message begins with that alone, it is error->file. */
+ludus_status ludus_lift_from(const char *path, lud_status status, const lud_error *inner, ludus_error *error);
 /* LUDUS_ERROR_INPUT with a message (printf format). */
 ludus_status ludus_invalid(ludus_error *error, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* LUDUS_ERROR_MEMORY. */
 ludus_status ludus_no_memory(ludus_error *error);
 /* The text's bytes, for the caller to keep; *out is null and the status says why where that fails. */
 ludus_status ludus_take_text(lud_text *text, char **out, ludus_error *error);
+
+/* Lets this thread compute with as many threads as the scenario (null: no other) says, and returns how many
+ * it had, which it is given back: the number is the caller's own, who may use OpenMP besides. */
+int ludus_take_threads(const lud_scenario *scenario);
+void ludus_give_threads(int before);
 
 /* The first agent whose choice, of choices[n_agents], it does not have; -1: there is none. */
 int ludus_wrong_choice(const lud_layout *layout, const int32_t *choices);

@@ -17,13 +17,17 @@ ludus_status ludus_record_video(const ludus_scenario *scenario, const char *run,
     options.episodes = episodes;
     options.seed = seed;
     lud_record_as_shown(s, &options);
-    if (caption) options.caption.title = caption;
-    lud_status status = LUD_OK;
-    if (run) status = lud_run_overlay(run, s, cast, &options.source, &inner);
+    if (caption) options.caption.title = *caption ? caption : NULL;
+    lud_text who = {0};
+    lud_caption_who(cast, s->model->layout.n_agents, run, &who);
+    options.caption.who = who.bytes;
+    lud_status status = who.failed ? lud_no_memory(&inner, "a caption") : LUD_OK;
+    if (!status && run) status = lud_run_overlay(run, s, cast, &options.source, &inner);
     options.overlay = LUD_OVERLAY_ALL;
     if (!status) status = lud_record(s->model, cast, &options, NULL, &inner);
+    lud_text_free(&who);
     lud_cast_destroy(cast);
-    return ludus_lift(status, &inner, error);
+    return ludus_lift_from(path, status, &inner, error);
 }
 
 ludus_status ludus_record_data(const ludus_scenario *scenario, const char *run, const char *path,
@@ -42,5 +46,5 @@ ludus_status ludus_record_data(const ludus_scenario *scenario, const char *run, 
     if (!status) status = lud_record_data_of(scenario->inner, cast, run, &target, &options, &result, &inner);
     lud_data_target_free(&target);
     lud_cast_destroy(cast);
-    return ludus_lift(status, &inner, error);
+    return ludus_lift_from(path, status, &inner, error);
 }

@@ -9,9 +9,9 @@ _Static_assert((int)LUDUS_ROLE_ROBOT == (int)LUD_ROLE_ROBOT && (int)LUDUS_FLOAT3
                    (int)LUDUS_MASK == (int)LUD_OBSERVATION_MASK,
                "roles, types and kinds have the same numbers");
 
-static ludus_status wrap(lud_status status, lud_scenario *inner, ludus_scenario **scenario,
+static ludus_status wrap(const char *path, lud_status status, lud_scenario *inner, ludus_scenario **scenario,
                          const lud_error *inner_error, ludus_error *error) {
-    if (status) return ludus_lift(status, inner_error, error);
+    if (status) return ludus_lift_from(path, status, inner_error, error);
     ludus_scenario *s = calloc(1, sizeof *s);
     if (!s) {
         lud_scenario_destroy(inner);
@@ -39,8 +39,10 @@ ludus_status ludus_scenario_load(const char *path, const char *const *overrides,
     lud_error inner_error = {0};
     lud_scenario *inner = NULL;
     const lud_scenario_overrides given = {.set = overrides, .n_set = n_overrides, .run = lud_run_as_written};
+    const int threads = ludus_take_threads(NULL);
     const lud_status status = lud_run_scenario(path, &given, &inner, &inner_error);
-    return wrap(status, inner, scenario, &inner_error, error);
+    ludus_give_threads(threads);
+    return wrap(path, status, inner, scenario, &inner_error, error);
 }
 
 ludus_status ludus_scenario_read(const char *name, const char *text, size_t length,
@@ -54,7 +56,7 @@ ludus_status ludus_scenario_read(const char *name, const char *text, size_t leng
     lud_scenario *inner = NULL;
     const lud_status status =
         lud_scenario_read(name, text, length, overrides, n_overrides, &inner, &inner_error);
-    return wrap(status, inner, scenario, &inner_error, error);
+    return wrap(name, status, inner, scenario, &inner_error, error);
 }
 
 void ludus_scenario_free(ludus_scenario *scenario) {
@@ -152,5 +154,8 @@ ludus_status ludus_scenario_text(const ludus_scenario *scenario, char **text, lu
 ludus_status ludus_open_cast(const ludus_scenario *scenario, const char *run, lud_cast **cast,
                              ludus_error *error) {
     lud_error inner = {0};
-    return ludus_lift(lud_run_cast(run, scenario->inner, cast, &inner), &inner, error);
+    const int threads = ludus_take_threads(scenario->inner);
+    const lud_status status = lud_run_cast(run, scenario->inner, cast, &inner);
+    ludus_give_threads(threads);
+    return run ? ludus_lift_from(run, status, &inner, error) : ludus_lift(status, &inner, error);
 }

@@ -61,11 +61,13 @@ ludus_status ludus_train(const ludus_scenario *scenario, const ludus_train_optio
     LUDUS_REQUIRE(scenario && options && options->run, error);
     lud_error inner = {0};
     lud_device *device = NULL;
+    const int threads = ludus_take_threads(scenario->inner);
     lud_status status =
         lud_scenario_device(scenario->inner, options->device ? options->device : "auto", &device, &inner);
     if (!status) status = train(scenario->inner, options, device, &inner);
     lud_device_close(device);
-    return ludus_lift(status, &inner, error);
+    ludus_give_threads(threads);
+    return ludus_lift_from(options->run, status, &inner, error);
 }
 
 /* The object as text of the caller's. */
@@ -101,6 +103,7 @@ ludus_status ludus_evaluate(const char *run, char **json, ludus_error *error) {
     json_t *root = json_object();
     lud_report report = {0};
     const lud_scenario_overrides plain = {.run = lud_run_as_written};
+    const int threads = ludus_take_threads(NULL);
     lud_status status = root ? lud_run_scenario(run, &plain, &scenario, &inner) : lud_out_of_memory(&inner);
     if (!status) status = lud_run_kind(run, scenario, &kind, &inner);
     if (!status && (!kind->evaluate_run || kind->adds_to_evaluation))
@@ -116,9 +119,10 @@ ludus_status ludus_evaluate(const char *run, char **json, ludus_error *error) {
     json_decref(report.json);
     lud_arena_destroy(report.arena);
     lud_scenario_destroy(scenario);
+    ludus_give_threads(threads);
     if (!status) return dump(root, json, error);
     json_decref(root);
-    return ludus_lift(status, &inner, error);
+    return ludus_lift_from(run, status, &inner, error);
 }
 
 ludus_status ludus_prove(const char *run, const char *atom, int answers, char **json, ludus_error *error) {
@@ -129,6 +133,7 @@ ludus_status ludus_prove(const char *run, const char *atom, int answers, char **
     lud_scenario *scenario = NULL;
     lud_report report = {0};
     const lud_scenario_overrides plain = {.run = lud_run_as_written};
+    const int threads = ludus_take_threads(NULL);
     lud_status status = lud_run_scenario(run, &plain, &scenario, &inner);
     if (!status) {
         const lud_report_request request = {.folder = run,
@@ -142,7 +147,8 @@ ludus_status ludus_prove(const char *run, const char *atom, int answers, char **
     lud_text_free(&report.text);
     lud_arena_destroy(report.arena);
     lud_scenario_destroy(scenario);
+    ludus_give_threads(threads);
     if (!status) return dump(report.json, json, error);
     json_decref(report.json);
-    return ludus_lift(status, &inner, error);
+    return ludus_lift_from(run, status, &inner, error);
 }

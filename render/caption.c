@@ -16,13 +16,15 @@ int lud_caption_height(const lud_canvas *canvas) {
 }
 
 /* One number where everybody has the same, else the mean over agents; nothing while nobody was paid. */
-static void add_returns(lud_text *out, int n_agents, const double *returns) {
-    double sum = 0;
+static void add_returns(lud_text *out, int n_agents, const lud_player *player) {
+    double sum = 0, first = 0;
     bool same = true, paid = false;
     for (int i = 0; i < n_agents; i++) {
-        sum += returns[i];
-        same = same && returns[i] == returns[0];
-        paid = paid || returns[i] != 0;
+        const double all = lud_player_return(player, i);
+        if (i == 0) first = all;
+        sum += all;
+        same = same && all == first;
+        paid = paid || all != 0;
     }
     if (paid) lud_text_append(out, "  ·  %s %.2f", same ? "return" : "mean return", sum / n_agents);
 }
@@ -39,20 +41,28 @@ static void add_outcome(lud_text *out, const lud_model *model, const uint8_t *st
     free(values);
 }
 
+void lud_caption_progress(lud_text *out, const lud_model *model, const lud_player *player) {
+    lud_text_append(out, "step %zu", lud_player_position(player));
+    add_returns(out, model->layout.n_agents, player);
+    if (lud_player_over(player)) add_outcome(out, model, lud_player_state(player));
+}
+
 void lud_caption_draw(const lud_caption *caption, lud_canvas *canvas, const lud_theme *theme, lud_box box,
-                      const lud_model *model, const lud_player *player, const double *returns) {
-    const float margin = roundf(fmaxf(8, box.w * 0.025f));
+                      const lud_sides *sides) {
+    const float margin = roundf(fmaxf(8, box.w * (sides->n > 1 ? 0.0125f : 0.025f)));
+    const lud_side *first = &sides->side[0];
     float y = box.y + gap;
     lud_canvas_rect(canvas, box, theme->panel);
     lud_canvas_text_cut(canvas, box.x + margin, y, box.w - 2 * margin, LUD_TEXT_LARGE, theme->text,
                         caption->title);
     y += lud_canvas_line_height(canvas, LUD_TEXT_LARGE);
     lud_text line = {0};
-    if (caption->who) lud_text_append(&line, "%s  ·  ", caption->who);
-    lud_text_append(&line, "episode %" PRIu32 "  ·  step %zu", lud_player_episode(player) + 1,
-                    lud_player_position(player));
-    add_returns(&line, model->layout.n_agents, returns);
-    if (lud_player_over(player)) add_outcome(&line, model, lud_player_state(player));
+    if (caption->who && sides->n == 1) lud_text_append(&line, "%s  ·  ", caption->who);
+    lud_text_append(&line, "episode %" PRIu32 "  ·  ", lud_player_episode(first->player) + 1);
+    if (sides->n == 1)
+        lud_caption_progress(&line, first->drawing->model, first->player);
+    else
+        lud_text_append(&line, "step %zu", lud_sides_position(sides));
     if (!line.failed)
         lud_canvas_text_cut(canvas, box.x + margin, y, box.w - 2 * margin, LUD_TEXT_SMALL, theme->muted,
                             line.bytes);

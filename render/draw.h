@@ -79,6 +79,10 @@ typedef struct lud_draw_world {
     void (*describe_cell)(lud_drawing *drawing, const uint8_t *state, int x, int y, lud_text *out);
     /* What is different from one state to another, a line for each difference. */
     void (*describe_change)(lud_drawing *drawing, const uint8_t *before, const uint8_t *after, lud_text *out);
+    /* Cells in which something else lies than in another state, agents left out: at most `most`, returns how
+     * many. */
+    int (*differing_cells)(lud_drawing *drawing, const uint8_t *state, const uint8_t *other,
+                           int32_t (*cells)[2], int most);
     /* Events of a step, lud_step_event values or-ed. */
     int (*events)(lud_drawing *drawing, const uint8_t *before, const uint8_t *after);
     /* For overlays; null where the world has no such thing. The area of an agent's goal, false when it has

@@ -27,6 +27,7 @@ struct lud_player {
     uint8_t *records; /* [capacity][record_bytes] */
     size_t hidden_bytes, n_agents, n_components;
     int32_t *goals;
+    double *returns; /* [n_agents] up to the present state; without memory alone */
 };
 
 static size_t padded(size_t bytes) {
@@ -71,6 +72,7 @@ static void begin(lud_player *p) {
     moment m = moment_at(p, 0);
     p->position = 0;
     p->known = 1;
+    memset(p->returns, 0, p->n_agents * sizeof *p->returns);
     p->runner.batch->tick[0] = p->first_tick;
     lud_runner_start(&p->runner);
     memcpy(m.state, p->runner.batch->states, p->model->layout.state_bytes);
@@ -92,7 +94,8 @@ lud_status lud_player_create(const lud_model *model, lud_cast *cast, uint64_t se
                       2 * padded(p->n_agents * sizeof(int32_t)) +
                       padded(p->n_agents * p->n_components * sizeof(float)) + 16;
     p->goals = calloc(p->n_agents + 1, sizeof *p->goals);
-    lud_status status = p->goals ? reserve(p, 1, error) : lud_no_memory(error, "an episode");
+    p->returns = calloc(p->n_agents + 1, sizeof *p->returns);
+    lud_status status = p->goals && p->returns ? reserve(p, 1, error) : lud_no_memory(error, "an episode");
     if (!status) status = lud_runner_create(model, cast, 1, seed, 0, &p->runner, error);
     if (status) {
         lud_player_destroy(p);
@@ -107,7 +110,7 @@ lud_status lud_player_create(const lud_model *model, lud_cast *cast, uint64_t se
 void lud_player_destroy(lud_player *player) {
     if (!player) return;
     lud_runner_destroy(&player->runner);
-    LUD_FREE(player->records, player->goals, player);
+    LUD_FREE(player->records, player->goals, player->returns, player);
 }
 
 void lud_player_restart(lud_player *player, uint64_t seed) {
@@ -120,6 +123,14 @@ void lud_player_next_episode(lud_player *player) {
     /* the tick of a run goes on from the last state that is known to end the episode */
     player->first_tick += (uint32_t)(player->known - 1);
     player->episode++;
+    begin(player);
+}
+
+void lud_player_join(lud_player *player, const lud_player *leader) {
+    player->runner.batch->seed = leader->runner.batch->seed;
+    player->runner.batch->first_environment = leader->runner.batch->first_environment;
+    player->episode = leader->episode;
+    player->first_tick = leader->first_tick;
     begin(player);
 }
 
@@ -197,6 +208,7 @@ lud_status lud_player_step(lud_player *p, const int32_t *chosen, bool *moved, lu
     memcpy(next.hidden, r->hidden, p->hidden_bytes);
     memcpy(next.actions, r->discrete, p->n_agents * sizeof *next.actions);
     LUD_TRY(lud_cast_check(r->cast, error));
+    for (size_t i = 0; !p->remember && i < p->n_agents; i++) p->returns[i] += (double)next.rewards[i];
     p->position++;
     p->known = p->position + 1;
     set_over(p, p->position, terminated || truncated);
@@ -223,6 +235,9 @@ size_t lud_player_known(const lud_player *player) {
 }
 bool lud_player_over(const lud_player *player) {
     return moment_at(player, player->position).over;
+}
+bool lud_player_ends(const lud_player *player) {
+    return moment_at(player, player->known - 1).over;
 }
 const uint8_t *lud_player_state(const lud_player *player) {
     return moment_at(player, player->position).state;
@@ -265,7 +280,7 @@ const float *lud_player_rewards_at(const lud_player *player, size_t position) {
 
 double lud_player_return(const lud_player *player, int agent) {
     double sum = 0;
-    assert(player->remember);
+    if (!player->remember) return player->returns[agent];
     for (size_t k = 1; k <= player->position; k++) sum += (double)moment_at(player, k).rewards[agent];
     return sum;
 }

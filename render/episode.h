@@ -16,6 +16,9 @@ void lud_player_destroy(lud_player *player);
 /* Starts anew with a seed; the next episode of the same run. */
 void lud_player_restart(lud_player *player, uint64_t seed);
 void lud_player_next_episode(lud_player *player);
+/* Starts the episode that the leader is in, of a player of the same world: from the same state, and with the
+ * same draws for the same steps. */
+void lud_player_join(lud_player *player, const lud_player *leader);
 
 /* An episode that was recorded elsewhere, with this model. */
 typedef struct lud_recorded_episode {
@@ -55,6 +58,8 @@ void lud_player_components(const lud_player *player, int agent, double *last, do
 size_t lud_player_position(const lud_player *player);
 size_t lud_player_known(const lud_player *player);
 bool lud_player_over(const lud_player *player);
+/* Whether the last known state ends the episode. */
+bool lud_player_ends(const lud_player *player);
 /* The present state, and the one before with the joint action and rewards [n_agents] between them (null at
  * the start). */
 const uint8_t *lud_player_state(const lud_player *player);
@@ -70,7 +75,7 @@ const float *lud_player_rewards_at(const lud_player *player, size_t position);
 int lud_player_trail(const lud_player *player, const uint8_t **states, int most);
 /* The present state, to be changed in place; what was known to come is forgotten. */
 uint8_t *lud_player_edit(lud_player *player);
-/* Sum of an agent's rewards from the start to the present state; needs memory. */
+/* Sum of an agent's rewards from the start to the present state. */
 double lud_player_return(const lud_player *player, int agent);
 /* The agents' current goals, [n_agents], -1: none; and that of one. */
 const int32_t *lud_player_goals(lud_player *player);

@@ -85,9 +85,15 @@ float lud_overlay_panel_height(const lud_overlay *o, const lud_canvas *canvas) {
     return height > 0 ? height + 24 * c.s : 0;
 }
 
+/* What a line stands for is said when it is pointed at. */
+static void explain(const column *c, float y, float height, const char *about) {
+    if (about) lud_canvas_hint(c->canvas, (lud_box){c->x, y, c->width, height}, about);
+}
+
 /* ---- colour bar ---- */
 
 static void draw_colour_bar(const lud_overlay *o, column *c) {
+    const float top = c->y;
     char text[96];
     snprintf(text, sizeof text, "%s of the goals of person %d", o->source->goal_value_name, o->person);
     lud_canvas_text_cut(c->canvas, c->x, c->y, c->width, LUD_TEXT_SMALL, c->theme->text, text);
@@ -108,6 +114,7 @@ static void draw_colour_bar(const lud_overlay *o, column *c) {
                         c->theme->muted, text);
     }
     c->y += c->row + 10 * c->s;
+    explain(c, top, c->y - top, o->source->goal_value_about);
 }
 
 /* ---- bars ---- */
@@ -151,7 +158,8 @@ static double largest(lud_overlay *o, const lud_player *player, int column_index
 typedef struct choice_list {
     const char *title;
     int n;
-    const double *p; /* [n] */
+    const double *p;   /* [n] */
+    const char *about; /* or null */
     const char *const *names;
     lud_rgba colour;
     bool told_apart; /* each has the colour of its curve */
@@ -181,6 +189,7 @@ static void draw_choices(column *c, const choice_list *list) {
         if (k < MOST_COMPARED) used[k] = true;
         char number[24];
         snprintf(number, sizeof number, "%.3f", list->p[k]);
+        explain(c, c->y, c->row, list->about);
         draw_bar(c, list->names[k], list->p[k], 1, number,
                  list->told_apart ? lud_chart_colour(c->theme, k) : list->colour, list->name_width);
     }
@@ -200,6 +209,7 @@ static void draw_quantities(lud_overlay *o, column *c, const lud_player *player,
         const lud_overlay_quantity *quantity = &source->quantities[q];
         in_group = q && !strcmp(quantity->group, source->quantities[q - 1].group) ? in_group + 1 : 0;
         double most = quantity->unit ? quantity->most : largest(o, player, q);
+        explain(c, c->y, c->row, quantity->about);
         draw_bar(c, quantity->name, row[q], most, number_text(row[q], number),
                  lud_chart_colour(c->theme, in_group), name_width);
     }
@@ -247,6 +257,7 @@ static void draw_bars(lud_overlay *o, column *c, const lud_player *player) {
     if (row) draw_quantities(o, c, player, row, name_width);
     if (row && source->n_choices)
         draw_choices(c, &(choice_list){.title = source->choice_name,
+                                       .about = source->choice_about,
                                        .n = source->n_choices,
                                        .p = row + source->n_quantities,
                                        .names = source->choice_names,
@@ -355,6 +366,12 @@ static lud_chart chart_of(lud_overlay *o, const lud_player *player, int begin, i
     return chart;
 }
 
+static void explain_chart(const column *c, const lud_chart *chart, const char *about) {
+    const lud_box box = chart->box;
+    if (about)
+        lud_canvas_hint(c->canvas, (lud_box){box.x, box.y - 2 * c->row, box.w, box.h + 2 * c->row}, about);
+}
+
 static void draw_trace(lud_overlay *o, column *c, const lud_player *player, size_t length) {
     lud_overlay_source *source = o->source;
     rack r = divide(o, c);
@@ -363,6 +380,7 @@ static void draw_trace(lud_overlay *o, column *c, const lud_player *player, size
         int n = group_size(source, q);
         lud_chart chart = chart_of(o, player, q, n, length);
         if (!begin_chart(c, &r, &chart, source->quantities[q].group)) return;
+        explain_chart(c, &chart, source->quantities[q].about);
         for (int i = n - 1; i >= 0; i--) {
             line.column = q + i;
             lud_chart_curve(&chart, c->canvas, curve_value, &line, lud_chart_colour(c->theme, i));
@@ -371,6 +389,7 @@ static void draw_trace(lud_overlay *o, column *c, const lud_player *player, size
     }
     lud_chart chart = chart_of(o, player, 0, 0, length);
     if (!source->n_choices || !begin_chart(c, &r, &chart, source->choice_group)) return;
+    explain_chart(c, &chart, source->choice_about);
     bool told_apart = source->n_choices <= MOST_CURVES;
     for (int k = source->n_choices - 1; k >= 0; k--) {
         line.column = source->n_quantities + k;

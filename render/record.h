@@ -9,10 +9,18 @@
 #include "render/overlay.h"
 #include "sim/scenario.h"
 
+/* Another side beside the first, in the same world. */
+typedef struct lud_record_side {
+    const char *name, *path; /* of who acts; and of what messages call it */
+    const lud_model *model;
+    lud_cast *cast;
+    lud_overlay_source *source; /* or null; taken over by lud_record */
+} lud_record_side;
+
 typedef struct lud_record_options {
     const char *path; /* where to; the ending says the format, see video.h */
     int width,
-        height; /* pixels; height 0: `width` is the longer side and the picture has the world's shape */
+        height; /* pixels; height 0: `width` is the longer side of a world's picture, which has its shape */
     int fps;    /* frames a second */
     int frames_per_step; /* 1 shows states exactly as they are; more shows the motion between them */
     int episodes;
@@ -20,6 +28,7 @@ typedef struct lud_record_options {
     uint64_t seed;
     lud_theme_name theme;
     bool still;                 /* nothing moves but what a step moves: no waves, no shimmer */
+    bool jumps;                 /* nor does a step: states follow each other */
     bool goals;                 /* shows the agents' goals */
     bool labels;                /* shows the agents' numbers */
     float hold;                 /* seconds that the first and the last state of an episode stay */
@@ -27,6 +36,9 @@ typedef struct lud_record_options {
     FILE *progress;             /* where progress is shown, or null */
     lud_overlay_source *source; /* of overlays, or null; taken over by lud_record */
     int overlay;                /* parts of it that are shown, lud_overlay_part or-ed */
+    const char *name, *from;    /* name and path of the first side, where there are others */
+    lud_record_side *others;    /* [n_others] that go in step with it */
+    int n_others;
 } lud_record_options;
 
 /* 640 pixels, 30 frames a second, 8 frames a step, one episode. */
@@ -47,8 +59,7 @@ typedef struct lud_record_result {
 lud_status lud_record(const lud_model *model, lud_cast *cast, const lud_record_options *options,
                       lud_record_result *result, lud_error *error);
 
-/* A frame of a world (with the map and the arrows of moment->overlay) that fills its canvas; shared with the
- * viewer's recordings and screenshots. */
+/* A frame of a world (with the map and the arrows of moment->overlay) that fills its canvas. */
 void lud_draw_frame(lud_drawing *drawing, lud_canvas *canvas, const lud_theme *theme,
                     const lud_moment *moment);
 /* The size of a picture of the world whose longer side is `side` pixels, both even. */

@@ -70,6 +70,22 @@ static float density(SDL_Window *window, SDL_Renderer *renderer) {
     return units > 0 ? (float)pixels / (float)units : 1;
 }
 
+/* How large texts want to be on this display where its units are pixels: its density against 96 pixels an
+ * inch, in quarters. */
+static float wished_scale(SDL_Window *window, SDL_Renderer *renderer) {
+    float dpi = 0;
+    if (density(window, renderer) > 1.01f ||
+        SDL_GetDisplayDPI(SDL_GetWindowDisplayIndex(window), &dpi, NULL, NULL))
+        return 1;
+    return SDL_clamp(roundf(dpi / 96 * 4) / 4, 1.0f, 3.0f);
+}
+
+static void show_full_screen(SDL_Window *window, const lud_viewer *viewer) {
+    const bool wished = lud_viewer_wants_full_screen(viewer),
+               is = SDL_GetWindowFlags(window) & SDL_WINDOW_FULLSCREEN_DESKTOP;
+    if (wished != is) SDL_SetWindowFullscreen(window, wished ? SDL_WINDOW_FULLSCREEN_DESKTOP : 0);
+}
+
 static void run_loop(SDL_Window *window, SDL_Renderer *renderer, lud_canvas *canvas, lud_viewer *viewer,
                      double began, lud_window_report *report) {
     double last = lud_clock_seconds();
@@ -82,6 +98,7 @@ static void run_loop(SDL_Window *window, SDL_Renderer *renderer, lud_canvas *can
             lud_viewer_event(viewer, &event, density(window, renderer));
             changed = true;
         }
+        if (changed) show_full_screen(window, viewer);
         double now = lud_clock_seconds();
         lud_viewer_update(viewer, now - last);
         last = now;
@@ -139,6 +156,7 @@ lud_status lud_view(const lud_view_options *options, lud_window_report *report, 
         const lud_scenario *scenario = lud_viewer_scenario(viewer);
         snprintf(title, sizeof title, "%s - Ludus", scenario->name ? scenario->name : options->path);
         SDL_SetWindowTitle(window, title);
+        if (options->scale <= 0) lud_viewer_begin_scale(viewer, wished_scale(window, renderer));
         run_loop(window, renderer, canvas, viewer, began, report);
     }
     lud_viewer_destroy(viewer);

@@ -7,7 +7,7 @@
 
 static void need(ludus_status status, const ludus_error *error) {
     if (!status) return;
-    fprintf(stderr, "%s\n", error->message);
+    fprintf(stderr, "%s\n", error->text);
     exit(1);
 }
 

@@ -112,7 +112,7 @@ static const ludus_world doors = {.name = "doors",
 
 static void need(ludus_status status, const ludus_error *error) {
     if (!status) return;
-    fprintf(stderr, "%s\n", error->message);
+    fprintf(stderr, "%s\n", error->text);
     exit(1);
 }
 

@@ -5,8 +5,7 @@
 
 static void need(ludus_status status, const ludus_error *error) {
     if (!status) return;
-    if (error->line) fprintf(stderr, "%s:%d:%d: ", error->file, error->line, error->column);
-    fprintf(stderr, "%s\n", error->message);
+    fprintf(stderr, "%s\n", error->text);
     exit(1);
 }
 

@@ -106,20 +106,6 @@ static lud_status find_world(lud_scenario *s, lud_error *error) {
     return LUD_OK;
 }
 
-/* `section.key` where a table or one nested in it has the key; false where none has. */
-static bool place_of(const lud_option_table *table, const char *prefix, const char *key, char *place,
-                     size_t size) {
-    for (int i = 0; i < table->n; i++)
-        if (strcmp(table->options[i].key, key) == 0) return snprintf(place, size, "%s.%s", prefix, key) > 0;
-    for (int i = 0; i < table->n; i++) {
-        const lud_option *option = &table->options[i];
-        char nested[128];
-        snprintf(nested, sizeof nested, "%s.%s", prefix, option->key);
-        if (option->section && place_of(option->section, nested, key, place, size)) return true;
-    }
-    return false;
-}
-
 /* Says in which section the first unknown key of the file, or of --set, has its place. */
 static void tell_place(const lud_scenario *s, const char *const *keys, int n_keys, lud_error *error) {
     const lud_tree *wrong = s->root->child;
@@ -130,9 +116,9 @@ static void tell_place(const lud_scenario *s, const char *const *keys, int n_key
     char place[200];
     const lud_option_table *section = s->world->options ? s->world->options[0] : NULL;
     const bool found =
-        wrong && ((section && place_of(section, s->world->name, wrong->key, place, sizeof place)) ||
-                  place_of(&lud_run_option_table, "run", wrong->key, place, sizeof place) ||
-                  place_of(&lud_view_section_table, "view", wrong->key, place, sizeof place));
+        wrong && ((section && lud_option_place(section, s->world->name, wrong->key, place, sizeof place)) ||
+                  lud_option_place(&lud_run_option_table, "run", wrong->key, place, sizeof place) ||
+                  lud_option_place(&lud_view_section_table, "view", wrong->key, place, sizeof place));
     const size_t used = error ? strlen(error->text) : 0;
     if (error && found)
         snprintf(error->text + used, sizeof error->text - used, "; its place is %s, as in --set %s=...",

@@ -50,6 +50,10 @@ void lud_state_table_free(lud_state_table *table) {
     *table = (lud_state_table){0};
 }
 
+void lud_state_table_clear(lud_state_table *table) {
+    memset(table->slots, 0, lud_state_table_bytes(table));
+}
+
 static inline uint64_t home(const lud_state_table *table, uint32_t tag) {
     return (uint64_t)tag >> (32 - table->log2_slots);
 }
@@ -112,17 +116,22 @@ static uint32_t insert_one(lud_state_table *table, lud_state_store *store, lud_s
     }
 }
 
+/* Asks for the slots of a group of states, then for the states there. Slots and states lie anywhere in
+ * memory: this overlaps the waits that would otherwise be most of the time. */
+static void fetch_group(const lud_state_table *table, const lud_state_store *store, size_t n,
+                        const uint32_t *tags) {
+    for (size_t i = 0; i < n; i++) lud_state_table_prefetch(table, tags[i]);
+    for (size_t i = 0; i < n; i++) {
+        uint64_t slot = __atomic_load_n(&table->slots[home(table, tags[i])], __ATOMIC_RELAXED);
+        if (slot && slot_tag(slot) == tags[i]) __builtin_prefetch(state_at(store, slot_number(slot)));
+    }
+}
+
 void lud_state_table_insert(lud_state_table *table, lud_state_store *store, lud_state_cursor *cursor,
                             size_t n, const uint8_t *states, const uint32_t *tags, uint32_t *number) {
-    /* Slots and states lie anywhere in memory; asking for a group's slots, then for its states, then
-     * comparing overlaps the waits that would otherwise be most of the time. */
     for (size_t begin = 0; begin < n; begin += LOOK_AHEAD) {
         size_t end = begin + LOOK_AHEAD < n ? begin + LOOK_AHEAD : n;
-        for (size_t i = begin; i < end; i++) lud_state_table_prefetch(table, tags[i]);
-        for (size_t i = begin; i < end; i++) {
-            uint64_t slot = __atomic_load_n(&table->slots[home(table, tags[i])], __ATOMIC_RELAXED);
-            if (slot && slot_tag(slot) == tags[i]) __builtin_prefetch(state_at(store, slot_number(slot)));
-        }
+        fetch_group(table, store, end - begin, tags + begin);
         for (size_t i = begin; i < end; i++)
             number[i] = insert_one(table, store, cursor, states + i * store->state_bytes, tags[i]);
     }
@@ -138,6 +147,26 @@ uint32_t lud_state_table_find(const lud_state_table *table, const lud_state_stor
             return slot_number(slot);
     }
     return UINT32_MAX;
+}
+
+void lud_state_table_find_all(const lud_state_table *table, const lud_state_store *store, size_t n,
+                              const uint8_t *states, const uint32_t *tags, uint32_t *number) {
+    for (size_t begin = 0; begin < n; begin += LOOK_AHEAD) {
+        size_t end = begin + LOOK_AHEAD < n ? begin + LOOK_AHEAD : n;
+        fetch_group(table, store, end - begin, tags + begin);
+        for (size_t i = begin; i < end; i++)
+            number[i] = lud_state_table_find(table, store, states + i * store->state_bytes, tags[i]);
+    }
+}
+
+void lud_state_table_place(lud_state_table *table, uint32_t tag, uint32_t number) {
+    const uint64_t mask = ((uint64_t)1 << table->log2_slots) - 1, slot = slot_of(tag, number);
+    for (uint64_t at = home(table, tag);; at = (at + 1) & mask) {
+        uint64_t empty = 0;
+        if (__atomic_compare_exchange_n(&table->slots[at], &empty, slot, false, __ATOMIC_RELAXED,
+                                        __ATOMIC_RELAXED))
+            return;
+    }
 }
 
 void lud_state_table_renumber(lud_state_table *table, uint32_t tag, uint32_t from, uint32_t to) {

@@ -46,6 +46,8 @@ void lud_state_table_free(lud_state_table *table);
 uint64_t lud_state_table_bytes(const lud_state_table *table);
 /* Slots (a power of two) that keep n states at most three quarters full. */
 unsigned lud_state_table_log2_slots(uint64_t n_states);
+/* Forgets all states and keeps the memory. */
+void lud_state_table_clear(lud_state_table *table);
 /* Makes room for n states in all. Not to be called while others use the table. */
 lud_status lud_state_table_reserve(lud_state_table *table, uint64_t n_states, lud_error *error);
 
@@ -57,6 +59,12 @@ void lud_state_table_insert(lud_state_table *table, lud_state_store *store, lud_
 /* The number of a state, UINT32_MAX when it is not there. */
 uint32_t lud_state_table_find(const lud_state_table *table, const lud_state_store *store,
                               const uint8_t *state, uint32_t tag);
+/* The numbers of n states[n][state_bytes], as above. Threads may do this at once. */
+void lud_state_table_find_all(const lud_state_table *table, const lud_state_store *store, size_t n,
+                              const uint8_t *states, const uint32_t *tags, uint32_t *number);
+/* Adds a state that is not in the table and has this number already. Threads may do this for different states
+ * at once. */
+void lud_state_table_place(lud_state_table *table, uint32_t tag, uint32_t number);
 /* Gives the state that has the number `from` the number `to`. Threads may do this for different states at
  * once. */
 void lud_state_table_renumber(lud_state_table *table, uint32_t tag, uint32_t from, uint32_t to);

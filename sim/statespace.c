@@ -10,6 +10,7 @@
 #include "base/interrupt.h"
 #include "base/progress.h"
 #include "sim/distributions.h"
+#include "sim/expansion.h"
 #include "sim/state_sort.h"
 #include "sim/state_table.h"
 #include "sim/statespace_build.h"
@@ -21,26 +22,15 @@
  * table replaced by the final ones. Only the order in which states meet the table depends on timing, and
  * sorting removes that. */
 
-enum {
-    BLOCK_RECORDS = 32768, /* successors a thread gathers in a round, about: its buffers stay in the cache */
-    MAX_BLOCK_STATES = 2048,
-    MAX_LOCAL_KINDS = 1 << 16 /* distributions a thread remembers before it starts anew */
-};
+enum { MAX_LOCAL_KINDS = 1 << 16 /* distributions a thread remembers before it starts anew */ };
 
 /* What one thread owns. */
 typedef struct worker {
-    int32_t *joint_action; /* [n_agents] */
-    lud_successors successors;
+    lud_expansion out; /* successors of this round's block */
     lud_state_cursor cursor;
     uint64_t first_state, n_states; /* this round's block */
-    uint32_t *row_count;            /* [n_states * n_joint_actions] successors of each row */
-    size_t n_records, record_capacity;
-    uint8_t *records;  /* [n_records][state_bytes] successors, row after row */
-    uint32_t *tags;    /* [n_records] */
-    uint32_t *numbers; /* [n_records] */
-    size_t n_branches, branch_capacity;
-    uint32_t *kinds; /* [n_branches] numbers in local_kinds */
-    uint64_t n_branch_records, n_terminal;
+    size_t branch_capacity;
+    uint32_t *kinds; /* [out.n_branches] numbers in local_kinds */
     lud_distributions local_kinds;
     uint32_t *global_kind; /* [local_kinds.n] where known */
     uint32_t n_global_kinds, global_kind_capacity;
@@ -145,8 +135,8 @@ static lud_status check_memory(builder *b, uint64_t extra) {
     uint64_t beside = b->store.n_fresh * b->store.state_bytes + extra;
     for (int t = 0; t < b->n_threads; t++) {
         const worker *w = &b->workers[t];
-        beside += w->record_capacity * (b->store.state_bytes + sizeof *w->tags + sizeof *w->numbers) +
-                  w->branch_capacity * sizeof *w->kinds + lud_distributions_bytes(&w->local_kinds);
+        beside += lud_expansion_bytes(&w->out) + w->branch_capacity * sizeof *w->kinds +
+                  lud_distributions_bytes(&w->local_kinds);
     }
     uint64_t bytes = bytes_held(b) + beside;
     for (bool moved = b->options->folder != NULL; moved && bytes > b->memory_limit;) {
@@ -161,71 +151,32 @@ static lud_status check_memory(builder *b, uint64_t extra) {
                     b->memory_limit >> 20, b->space->n_states + b->store.n_fresh, b->space->n_layers);
 }
 
-static lud_status worker_room(worker *w, size_t state_bytes, size_t more) {
-    size_t need = w->n_records + more;
-    if (need <= w->record_capacity) return LUD_OK;
-    size_t capacity = w->record_capacity + w->record_capacity / 2;
-    if (capacity < need) capacity = need;
-    uint8_t *records = realloc(w->records, capacity * state_bytes);
-    if (records) w->records = records;
-    uint32_t *tags = realloc(w->tags, capacity * sizeof *tags);
-    if (tags) w->tags = tags;
-    uint32_t *numbers = realloc(w->numbers, capacity * sizeof *numbers);
-    if (numbers) w->numbers = numbers;
-    if (!records || !tags || !numbers) return lud_no_memory(&w->error, "successors");
-    w->record_capacity = capacity;
-    return LUD_OK;
-}
-
-static lud_status worker_branch(worker *w) {
-    if (w->n_branches == w->branch_capacity) {
-        size_t capacity = w->branch_capacity * 2 + 1024;
+/* Numbers the distributions of the worker's branches among its own. */
+static lud_status number_branches(worker *w) {
+    const lud_expansion *out = &w->out;
+    if (out->n_branches > w->branch_capacity) {
+        size_t capacity = out->n_branches * 2 + 1024;
         uint32_t *kinds = realloc(w->kinds, capacity * sizeof *kinds);
         if (!kinds) return lud_no_memory(&w->error, "branches");
         w->kinds = kinds;
         w->branch_capacity = capacity;
     }
-    LUD_TRY(lud_distributions_number(&w->local_kinds, w->successors.probability, w->successors.n,
-                                     &w->kinds[w->n_branches], &w->error));
-    w->n_branches++;
-    w->n_branch_records += w->successors.n;
+    const double *probability = out->probability;
+    const uint32_t *count = out->row_count;
+    for (size_t branch = 0; branch < out->n_branches; count++) {
+        if (*count < 2) continue;
+        LUD_TRY(
+            lud_distributions_number(&w->local_kinds, probability, *count, &w->kinds[branch++], &w->error));
+        probability += *count;
+    }
     return LUD_OK;
 }
 
 /* Lists the successors of the worker's block into its buffers. */
 static lud_status expand(const builder *b, worker *w) {
-    const lud_statespace *space = b->space;
-    const lud_model *model = space->model;
-    size_t state_bytes = b->store.state_bytes;
-    w->n_records = w->n_branches = 0;
-    w->n_branch_records = w->n_terminal = 0;
-    uint32_t *count = w->row_count;
-    for (uint64_t s = w->first_state; s < w->first_state + w->n_states; s++) {
-        const uint8_t *state = space->states + s * state_bytes;
-        int32_t *joint_action = w->joint_action;
-        memset(joint_action, 0, (size_t)model->layout.n_agents * sizeof *joint_action);
-        for (int32_t k = 0; k < space->n_joint_actions; k++) {
-            LUD_TRY(model->world->successors(model, state, joint_action, &w->successors, &w->error));
-            size_t n = w->successors.n;
-            if (n == 0) {
-                assert(k == 0);
-                memset(count, 0, (size_t)space->n_joint_actions * sizeof *count);
-                count += space->n_joint_actions;
-                w->n_terminal++;
-                break;
-            }
-            LUD_TRY(worker_room(w, state_bytes, n));
-            memcpy(w->records + w->n_records * state_bytes, w->successors.states, n * state_bytes);
-            for (size_t i = 0; i < n; i++)
-                w->tags[w->n_records + i] =
-                    lud_state_tag(w->successors.states + i * state_bytes, state_bytes);
-            w->n_records += n;
-            *count++ = (uint32_t)n;
-            if (n > 1) LUD_TRY(worker_branch(w));
-            lud_joint_action_next(&model->layout, joint_action);
-        }
-    }
-    return LUD_OK;
+    const uint8_t *states = b->space->states + w->first_state * b->store.state_bytes;
+    LUD_TRY(lud_expansion_list(&w->out, states, w->n_states, &w->error));
+    return number_branches(w);
 }
 
 /* Gives the distributions a worker met first in this round their numbers. Done in block order, hence in the
@@ -268,13 +219,13 @@ static lud_status prepare_round(builder *b, int n_workers) {
             if (b->error) *b->error = w->error;
             return w->status;
         }
-        n_records += w->n_records;
+        n_records += w->out.n_records;
         w->first_branch = n_branches;
         w->first_successor = n_successors;
-        n_branches += w->n_branches;
-        n_successors += w->n_branch_records;
-        space->n_terminal += w->n_terminal;
-        space->n_transitions += w->n_records;
+        n_branches += w->out.n_branches;
+        n_successors += w->out.n_branch_records;
+        space->n_terminal += w->out.n_terminal;
+        space->n_transitions += w->out.n_records;
         LUD_TRY(number_kinds(b, w));
     }
     uint64_t chunks = (uint64_t)b->n_threads * LUD_STATE_CURSOR_CHUNK;
@@ -295,25 +246,26 @@ static lud_status prepare_round(builder *b, int n_workers) {
 /* Looks the worker's successors up and writes its rows; new states count on from n_states for now. */
 static void write_rows(builder *b, worker *w) {
     const lud_statespace *space = b->space;
-    lud_state_table_insert(space->table, &b->store, &w->cursor, w->n_records, w->records, w->tags,
-                           w->numbers);
+    const lud_expansion *out = &w->out;
+    lud_state_table_insert(space->table, &b->store, &w->cursor, out->n_records, out->records, out->tags,
+                           out->numbers);
     uint32_t n_states = (uint32_t)space->n_states;
-    for (size_t i = 0; i < w->n_records; i++)
-        if (w->numbers[i] >= LUD_STATE_FRESH) w->numbers[i] += n_states - LUD_STATE_FRESH;
+    for (size_t i = 0; i < out->n_records; i++)
+        if (out->numbers[i] >= LUD_STATE_FRESH) out->numbers[i] += n_states - LUD_STATE_FRESH;
     uint64_t n_rows = w->n_states * (uint64_t)space->n_joint_actions;
     uint32_t *word = space->rows + w->first_state * (uint64_t)space->n_joint_actions;
     uint64_t branch = w->first_branch, successor = w->first_successor;
     size_t record = 0, local_branch = 0;
     for (uint64_t r = 0; r < n_rows; r++) {
-        uint32_t count = w->row_count[r];
+        uint32_t count = out->row_count[r];
         if (count == 1) {
-            word[r] = w->numbers[record];
+            word[r] = out->numbers[record];
         } else if (count == 0) {
             word[r] = LUD_ROW_NONE;
         } else {
             word[r] = LUD_ROW_BRANCH + (uint32_t)branch;
             space->branch_kind[branch] = w->global_kind[w->kinds[local_branch++]];
-            memcpy(space->successor + successor, w->numbers + record, count * sizeof *w->numbers);
+            memcpy(space->successor + successor, out->numbers + record, count * sizeof *out->numbers);
             successor += count;
             space->branch_begin[++branch] = successor;
         }
@@ -438,17 +390,17 @@ static lud_status expand_layer(builder *b, uint64_t begin, uint64_t end) {
 static lud_status build_layers(builder *b, const uint8_t *starts, int n_starts) {
     lud_statespace *space = b->space;
     worker *first = &b->workers[0];
-    LUD_TRY(worker_room(first, b->store.state_bytes, (size_t)n_starts));
+    if (lud_expansion_reserve(&first->out, (size_t)n_starts, NULL)) return out_of_memory(b);
     for (int i = 0; i < n_starts; i++)
-        first->tags[i] = lud_state_tag(starts + (size_t)i * b->store.state_bytes, b->store.state_bytes);
+        first->out.tags[i] = lud_state_tag(starts + (size_t)i * b->store.state_bytes, b->store.state_bytes);
     uint64_t room = (uint64_t)n_starts + LUD_STATE_CURSOR_CHUNK;
     LUD_TRY(grow(b, &b->store.fresh, &b->fresh_capacity, room, b->store.state_bytes));
     LUD_TRY(lud_state_table_reserve(space->table, room, b->error));
     LUD_TRY(grow(b, &space->layer_begin, &b->layer_capacity, 2, sizeof *space->layer_begin));
     LUD_TRY(grow_array(b, LUD_ARRAY_BRANCH_BEGIN, sizeof *space->branch_begin));
     space->layer_begin[0] = space->branch_begin[0] = 0;
-    lud_state_table_insert(space->table, &b->store, &first->cursor, (size_t)n_starts, starts, first->tags,
-                           first->numbers);
+    lud_state_table_insert(space->table, &b->store, &first->cursor, (size_t)n_starts, starts, first->out.tags,
+                           first->out.numbers);
     uint32_t *rank = NULL;
     lud_status status = append_layer(b, &rank);
     free(rank);
@@ -472,29 +424,23 @@ static lud_status build_layers(builder *b, const uint8_t *starts, int n_starts) 
 static void free_workers(builder *b) {
     for (int t = 0; b->workers && t < b->n_threads; t++) {
         worker *w = &b->workers[t];
-        lud_successors_free(&w->successors);
+        lud_expansion_free(&w->out);
         lud_distributions_free(&w->local_kinds);
-        LUD_FREE(w->joint_action, w->row_count, w->records, w->tags, w->numbers, w->kinds, w->global_kind);
+        LUD_FREE(w->kinds, w->global_kind);
     }
     free(b->workers);
     free(b->store.fresh);
 }
 
 static lud_status create_workers(builder *b) {
-    uint64_t n_joint = (uint64_t)b->space->n_joint_actions;
-    b->block_states = BLOCK_RECORDS / n_joint;
-    if (b->block_states < 1) b->block_states = 1;
-    if (b->block_states > MAX_BLOCK_STATES) b->block_states = MAX_BLOCK_STATES;
+    const lud_statespace *space = b->space;
+    b->block_states = lud_expansion_block(space->n_joint_actions);
     b->workers = calloc((size_t)b->n_threads, sizeof *b->workers);
     if (!b->workers) return out_of_memory(b);
-    for (int t = 0; t < b->n_threads; t++) {
-        worker *w = &b->workers[t];
-        w->row_count = malloc(b->block_states * n_joint * sizeof *w->row_count);
-        w->joint_action = calloc((size_t)b->space->model->layout.n_agents + 1, sizeof *w->joint_action);
-        if (!w->row_count || !w->joint_action ||
-            worker_room(w, b->store.state_bytes, b->block_states * n_joint))
+    for (int t = 0; t < b->n_threads; t++)
+        if (lud_expansion_create(&b->workers[t].out, space->model, space->n_joint_actions, b->block_states,
+                                 NULL))
             return out_of_memory(b);
-    }
     return LUD_OK;
 }
 

@@ -111,11 +111,12 @@ uint32_t lud_statespace_find(const lud_statespace *space, const uint8_t *state);
  * at a thousand times). */
 typedef struct lud_statespace_estimate {
     double states, transitions, branches;
-    double bytes;     /* memory to hold the state space */
-    double kept;      /* of these, what cannot go to files: the table that finds states */
-    int layers;       /* seen by the sample */
-    bool exhausted;   /* the sample saw everything: figures are exact */
-    bool lower_bound; /* the sample's budget ended before the layers did */
+    double bytes;      /* memory to hold the state space */
+    double kept;       /* of these, what cannot go to files: the table that finds states */
+    double two_layers; /* states of the two neighbouring layers that have most */
+    int layers;        /* seen by the sample */
+    bool exhausted;    /* the sample saw everything: figures are exact */
+    bool lower_bound;  /* the sample's budget ended before the layers did */
 } lud_statespace_estimate;
 lud_status lud_statespace_guess(const lud_model *model, const lud_statespace_options *options,
                                 lud_statespace_estimate *estimate, lud_error *error);

@@ -143,6 +143,7 @@ static lud_status guess(sampler *s, const uint8_t *starts, int n_starts, lud_sta
         estimate->branches += s->branches * scale;
         branch_transitions += s->branch_transitions * scale;
         memcpy(sample, next, sizeof sample);
+        if (layer + next_layer > estimate->two_layers) estimate->two_layers = layer + next_layer;
         n = n_next;
         layer = next_layer;
         if (s->cursor.next > BUDGET && n) {

@@ -82,6 +82,9 @@ typedef struct lud_layout {
     int n_teams;       /* 0: the world knows no teams */
     const char *const *team_names; /* [n_teams] */
     const int *teams;              /* [n_agents] the team of each; null where there are none */
+    int n_kinds; /* of agents: those of a kind see, act and are paid by the same rules; 0: not told apart */
+    const char *const *kind_names; /* [n_kinds] */
+    const int *kinds;              /* [n_agents] the kind of each; null where there are none */
     int n_components;              /* weighted parts that a reward is the sum of; 0: it has none */
     const char *const *components; /* [n_components] their names */
     int n_parts;

@@ -326,6 +326,19 @@ static void print_help(const lud_option_table *table, int indent, FILE *out) {
     }
 }
 
+bool lud_option_place(const lud_option_table *table, const char *section, const char *key, char *place,
+                      size_t size) {
+    for (int i = 0; i < table->n; i++)
+        if (strcmp(table->options[i].key, key) == 0) return snprintf(place, size, "%s.%s", section, key) > 0;
+    for (int i = 0; i < table->n; i++) {
+        const lud_option *option = &table->options[i];
+        char nested[128];
+        snprintf(nested, sizeof nested, "%s.%s", section, option->key);
+        if (option->section && lud_option_place(option->section, nested, key, place, size)) return true;
+    }
+    return false;
+}
+
 void lud_options_help(const lud_option_table *table, FILE *out) {
     fprintf(out, "%s: %s\n", table->name, table->help);
     print_help(table, 2, out);

@@ -84,6 +84,10 @@ lud_status lud_options_named(const lud_option_table *table, lud_tree *mapping,
                              lud_status (*found)(void *context, lud_option_names names, lud_tree *text,
                                                  lud_error *error),
                              void *context, lud_error *error);
+/* Writes where a key has its place in a section, or in one within it: `section.key`, `section.nested.key`.
+ * False where the table has no such key. */
+bool lud_option_place(const lud_option_table *table, const char *section, const char *key, char *place,
+                      size_t size);
 /* Explains the table on a terminal, one option a line; nested sections indented. */
 void lud_options_help(const lud_option_table *table, FILE *out);
 /* The same as a Markdown table for docs/. */

@@ -12,13 +12,14 @@
  * once; it must outlive what is made from it. A state is `state_bytes` plain bytes without pointers: copying
  * is memcpy, and equal states are equal bytes.
  * - Every other handle is used by one thread at a time; different handles by different threads freely. Long
- * work uses the threads that it is told to (0: all cores).
+ * work uses the threads that it is told to (0: all cores, or what OMP_NUM_THREADS says).
  * - Arrays are the caller's, contiguous, row-major, and written in place. Shapes stand in brackets, n is the
  * number of environments. Pointers in info structures belong to the handle and live as long.
  * - A function that can fail returns ludus_status and fills *error (which may be null). Nothing is printed,
  * no signal handler is set, the process is never ended. Null and out-of-range arguments are
  * LUDUS_ERROR_INPUT.
- * - A process that has been forked computes with one thread: the threads of its parent are not in it.
+ * - A process may fork between calls: the child goes on with the handles that it finds, with as many threads
+ * as it is told to.
  * - Draws are functions of (seed, environment, step): results do not depend on threads or on the size of
  * batches. */
 #ifndef LUDUS_H
@@ -37,7 +38,7 @@ extern "C" {
 /* ---- Versions and errors ---- */
 
 /* Raised with every change of this header that a program built with an older one would notice. */
-#define LUDUS_ABI 4
+#define LUDUS_ABI 5
 /* The number of the library that is loaded; to be compared with LUDUS_ABI before anything else is called. */
 LUDUS_API int ludus_abi(void);
 /* "0.1.0" */
@@ -54,13 +55,16 @@ typedef enum ludus_status {
     LUDUS_INTERRUPTED        /* a callback or ludus_interrupt asked to stop; what was finished is kept */
 } ludus_status;
 
-/* What went wrong, in one line; with the place where a file is to blame (line and column from 1, 0: unknown).
+/* What went wrong: `text` is all of it in one line, "file:line:column: message"; `message` is that without
+ * the place. `file` is the one that is to blame, where one is; line and column begin with 1, 0: the file as a
+ * whole.
  */
 typedef struct ludus_error {
     ludus_status status;
     int line, column;
     char file[512];
     char message[1024];
+    char text[1024];
 } ludus_error;
 
 /* Gives back text that a function has returned. Null is allowed. */
@@ -357,7 +361,8 @@ LUDUS_API void ludus_renderer_size(const ludus_renderer *renderer, int *width, i
 /* Draws a state: rgba[height][width][4], bytes. before: the state one step earlier, null: not known. */
 LUDUS_API ludus_status ludus_render(ludus_renderer *renderer, const uint8_t *state, const uint8_t *before,
                                     uint8_t *rgba, ludus_error *error);
-/* Records episodes to .mp4, .webm, .gif or .png. `run` as in ludus_policy_open; caption null: the scenario's.
+/* Records episodes to .mp4, .webm, .gif or .png. `run` as in ludus_policy_open; caption null: the scenario's,
+ * "": none.
  */
 LUDUS_API ludus_status ludus_record_video(const ludus_scenario *scenario, const char *run, const char *path,
                                           int episodes, uint64_t seed, const char *caption,

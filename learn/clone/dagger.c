@@ -14,7 +14,7 @@ enum { FIRST_VISITED = 3 << 24, TICKS_OF_ROUND = 1 << 20 };
 static lud_status open_expert(lud_clone_dagger *d, lud_error *error) {
     lud_tree *expert = d->options->dagger.expert;
     const lud_scenario *s = d->scenario;
-    lud_status status = lud_cast_create(s->model, s->policies, s->path, &d->expert, error);
+    lud_status status = lud_run_cast(NULL, s, &d->expert, error);
     if (status) return status;
     if (expert->kind == LUD_TREE_SCALAR && lud_folder_exists(expert->text)) {
         status = lud_run_act(expert->text, s, d->expert, error);

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "learn/clone/policy.h"
+#include "learn/runs/run.h"
 
 enum { MOST_HELD_OUT = 8192 };
 
@@ -34,7 +35,7 @@ lud_status lud_clone_evaluation_open(const lud_clone_options *options, const lud
     lud_status status = lud_clone_networks_open(model, options, device, 0, 3 * n, n, LUD_CLONE_JUDGE,
                                                 parameters, &e->networks, error);
     if (!status) status = lud_clone_batch_open(data, &e->networks, n, &e->batch, error);
-    if (!status) status = lud_cast_create(model, scenario->policies, scenario->path, &e->cast, error);
+    if (!status) status = lud_run_cast(NULL, scenario, &e->cast, error);
     if (!status)
         status =
             lud_clone_join_learner(options, model, device, parameters, &data->normalisation, e->cast, error);

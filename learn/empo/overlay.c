@@ -72,6 +72,22 @@ static void destroy(lud_overlay_source *source) {
     free(s);
 }
 
+/* What the names of the theory stand for (docs/empo-exact.md). */
+static const char about_x[] =
+    "X_h, the power of a person: over all goals that the person may have, the sum of their "
+    "weight times V_h^e to the power zeta",
+                  about_u[] =
+                      "U_r, what this state is worth to the robots: it grows with the power X_h of people, "
+                      "most with that of those who have the least",
+                  about_v[] =
+                      "V_r, the robots' value: what U_r of this state and the later ones is expected to "
+                      "add up to, discounted",
+                  about_goals[] =
+                      "V_h^e: how likely a person reaches a goal when everybody acts as in this solution, "
+                      "later counting less",
+                  about_choices[] = "\xcf\x80_r: how likely the robots do this together; the larger Q_r, the "
+                                    "likelier";
+
 static bool fill(records_source *s) {
     const lud_empo_layout *layout = &s->layout;
     int n_quantities = layout->n_humans + 2;
@@ -85,24 +101,26 @@ static bool fill(records_source *s) {
         double sum = 0;
         for (int g = layout->goal_begin[h]; g < layout->goal_begin[h + 1]; g++) sum += s->goal_weight[g];
         most = sum > most ? sum : most;
-        q[h] = (lud_overlay_quantity){.unit = true};
+        q[h] = (lud_overlay_quantity){.unit = true, .about = about_x};
         snprintf(q[h].name, sizeof q[h].name, "X_h person %d", layout->humans[h]);
         snprintf(q[h].group, sizeof q[h].group, "X_h");
     }
     for (int h = 0; h < layout->n_humans; h++) q[h].most = most;
-    q[layout->n_humans] = (lud_overlay_quantity){.name = "U_r", .group = "U_r"};
-    q[layout->n_humans + 1] = (lud_overlay_quantity){.name = "V_r", .group = "V_r"};
+    q[layout->n_humans] = (lud_overlay_quantity){.name = "U_r", .group = "U_r", .about = about_u};
+    q[layout->n_humans + 1] = (lud_overlay_quantity){.name = "V_r", .group = "V_r", .about = about_v};
     for (int k = 0; k < layout->n_robot_actions; k++) {
         char text[256];
         lud_empo_robot_name(s->model, layout, k, text);
         if (!(choices[k] = lud_arena_text(s->arena, text, strlen(text)))) return false;
     }
     s->base = (lud_overlay_source){.goal_value_name = "V_h^e",
+                                   .goal_value_about = about_goals,
                                    .goal_value_most = 1,
                                    .n_quantities = n_quantities,
                                    .quantities = q,
                                    .choice_name = "\xcf\x80_r, the robots' policy",
                                    .choice_group = "\xcf\x80_r",
+                                   .choice_about = about_choices,
                                    .n_choices = layout->n_robots ? layout->n_robot_actions : 0,
                                    .choice_names = choices,
                                    .quantity_values = quantity_values,

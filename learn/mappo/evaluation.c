@@ -16,6 +16,7 @@ void lud_mappo_evaluation_start(lud_mappo_learner_state *m) {
     /* the same episodes every time */
     memset(s->batch->tick, 0, n * sizeof *s->batch->tick);
     memset(s->episode_return, 0, n * sizeof *s->episode_return);
+    memset(s->group_return, 0, n * (size_t)m->n_groups * sizeof *s->group_return);
     lud_mappo_reset(s);
 }
 
@@ -58,5 +59,7 @@ lud_status lud_mappo_evaluation_run(lud_mappo_learner_state *m, double *row, lud
     row[LUD_MAPPO_EVALUATION_ENDED] = episodes.ended / episodes.n;
     for (int k = 0; k < m->n_measures; k++)
         row[LUD_MAPPO_EVALUATION_COLUMNS + k] = m->measures[k] / episodes.n;
+    for (int k = 0; k < lud_mappo_n_group_returns(m); k++)
+        row[LUD_MAPPO_EVALUATION_COLUMNS + m->n_measures + k] = episodes.of_group[k] / episodes.n;
     return lud_device_check(m->device, error);
 }

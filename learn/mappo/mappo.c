@@ -38,9 +38,11 @@ static const char *const stages[LUD_MAPPO_STAGES] = {"act",    "world",    "valu
 static void destroy(lud_learner *learner) {
     mappo *m = (mappo *)learner;
     lud_mappo_device_rollout_destroy(m->device_rollout);
-    lud_mappo_networks_destroy(m->rollout);
-    lud_mappo_ppo_destroy(&m->ppo);
-    lud_mappo_networks_destroy(m->update);
+    for (int k = 0; k < LUD_MAPPO_GROUPS; k++) {
+        lud_mappo_networks_destroy(m->groups[k].rollout);
+        lud_mappo_ppo_destroy(&m->groups[k].ppo);
+        lud_mappo_networks_destroy(m->groups[k].update);
+    }
     lud_mappo_stepping *const steppings[] = {&m->training, &m->evaluation};
     for (int i = 0; i < 2; i++) {
         lud_mappo_buffer_destroy(&steppings[i]->buffer);
@@ -72,12 +74,13 @@ static bool take_arrays(mappo *m) {
     LUD_TAKE(a, m->values, 2 * samples + rows);
     if (m->options.update.baseline.type == LUD_BASELINE_GROUP_MEAN && LUD_TAKE(a, m->group, samples))
         write_groups(m);
+    if (m->n_groups > 1) LUD_TAKE(a, m->columns_of_group, 2 * samples + rows);
     LUD_TAKE(a, m->actions, rows * (size_t)b->shape->n_continuous + 1);
     LUD_TAKE(a, m->terminated, envs);
     LUD_TAKE(a, m->truncated, envs);
     LUD_TAKE(a, m->final_states, envs * b->shape->model->layout.state_bytes);
     const int64_t episodes = m->options.evaluation_episodes, most = b->n_steps * b->n_envs;
-    m->ended_width = 4 + m->n_measures;
+    m->ended_width = 4 + m->n_measures + lud_mappo_n_group_returns(m);
     m->ended_capacity = (most > episodes ? most : episodes) + m->evaluation.buffer.n_envs;
     LUD_TAKE(a, m->ended, (size_t)(m->ended_capacity * m->ended_width));
     m->ended_of_all = m->ended;
@@ -100,25 +103,84 @@ static void divide(const mappo *m, int64_t n_envs, lud_mappo_stepping *s) {
 /* `n_envs` environments, `first` and those behind it, with room for n_steps steps of them. */
 static lud_status open_environments(mappo *m, int64_t n_envs, uint32_t first, int64_t n_steps,
                                     lud_mappo_stepping *s, lud_error *error) {
-    lud_status status = lud_mappo_buffer_create(&m->rollout->shape, &m->options, m->device, n_steps, n_envs,
-                                                &s->buffer, error);
+    lud_status status = lud_mappo_buffer_create(&m->groups[0].rollout->shape, &m->options, m->device, n_steps,
+                                                n_envs, &s->buffer, error);
     if (!status) status = lud_batch_create(m->scenario->model, (int)n_envs, m->seed, first, &s->batch, error);
     if (status) return status;
     LUD_TAKE(&m->arrays, s->episode_return, (size_t)n_envs);
-    if (!s->episode_return) return lud_no_memory(error, "a learner");
+    LUD_TAKE(&m->arrays, s->group_return, (size_t)n_envs * (size_t)m->n_groups);
+    if (!s->episode_return || !s->group_return) return lud_no_memory(error, "a learner");
     divide(m, n_envs, s);
     return LUD_OK;
 }
 
-static lud_status build_networks(mappo *m, int64_t n_agents, lud_error *error) {
+int lud_mappo_n_group_returns(const mappo *m) {
+    return m->n_groups > 1 ? m->n_groups : 0;
+}
+
+/* Groups begin with other weights each, the first one as all agents together do. */
+static uint64_t seed_of(const mappo *m, int group) {
+    return m->seed + (uint64_t)group * UINT64_C(0x9e3779b97f4a7c15);
+}
+
+static lud_status find_groups(mappo *m, lud_error *error) {
+    const lud_layout *layout = &m->scenario->model->layout;
+    lud_mappo_grouping grouping;
+    LUD_TRY(lud_mappo_groups_find(layout, &m->options, m->arena, &grouping, error));
+    m->n_groups = grouping.n;
+    for (int k = 0; k < grouping.n; k++) {
+        lud_mappo_group *g = &m->groups[k];
+        g->name = grouping.names[k];
+        g->prefix = grouping.prefixes[k];
+        g->agents = lud_arena_take_array(m->arena, (size_t)layout->n_agents, sizeof *g->agents);
+        if (!g->agents) return lud_no_memory(error, "groups");
+        for (int i = 0; i < layout->n_agents; i++)
+            if (grouping.of[i] == k) g->agents[g->n_agents++] = i;
+        g->whole = g->n_agents == layout->n_agents;
+    }
+    return LUD_OK;
+}
+
+static lud_status build_networks(mappo *m, lud_error *error) {
     lud_mappo_options *o = &m->options;
     const lud_model *model = m->scenario->model;
     const int64_t slice = o->chunk_length > SLICE_ROWS ? o->chunk_length : SLICE_ROWS;
-    LUD_TRY(lud_mappo_networks_create(model, o, m->device, m->seed, slice, LUD_MAPPO_UPDATE, NULL, &m->update,
-                                      error));
-    *o = m->update->options; /* `auto` resolved */
-    return lud_mappo_networks_create(model, o, m->device, m->seed, m->slice_envs * n_agents,
-                                     LUD_MAPPO_ROLLOUT, m->update->parameters, &m->rollout, error);
+    for (int k = 0; k < m->n_groups; k++) {
+        lud_mappo_group *g = &m->groups[k];
+        const uint64_t seed = seed_of(m, k);
+        LUD_TRY(lud_mappo_networks_create(model, o, m->device, seed, slice, LUD_MAPPO_UPDATE, NULL,
+                                          &g->update, error));
+        *o = g->update->options; /* `auto` resolved */
+        LUD_TRY(lud_mappo_networks_create(model, o, m->device, seed, m->slice_envs * g->n_agents,
+                                          LUD_MAPPO_ROLLOUT, g->update->parameters, &g->rollout, error));
+    }
+    return LUD_OK;
+}
+
+static lud_status build_updates(mappo *m, lud_error *error) {
+    const lud_mappo_buffer *b = &m->training.buffer;
+    for (int k = 0; k < m->n_groups; k++) {
+        lud_mappo_group *g = &m->groups[k];
+        LUD_TRY(lud_mappo_ppo_create(&g->ppo, g->update, &m->options, seed_of(m, k), b->n_steps * b->n_rows,
+                                     b->n_rows, error));
+        g->ppo.core.ppo.samples = (lud_samples){b->log_probs, b->values, b->advantages, b->returns};
+        g->ppo.core.profile = &m->profile;
+        g->ppo.core.step_stage = LUD_MAPPO_STAGE_STEP;
+    }
+    return LUD_OK;
+}
+
+/* `PREFIX/GROUP` for each of several groups behind the columns that are there. */
+static lud_status name_group_columns(mappo *m, const char *prefix, lud_metric *to, int *n, lud_error *error) {
+    for (int k = 0; k < lud_mappo_n_group_returns(m); k++) {
+        lud_text name = {0};
+        lud_text_append(&name, "%s/%s", prefix, m->groups[k].name);
+        const char *text = name.failed ? NULL : lud_arena_text(m->arena, name.bytes, name.length);
+        lud_text_free(&name);
+        if (!text) return lud_no_memory(error, "a learner");
+        to[(*n)++] = (lud_metric){text, "%.4g", "the same, mean over the agents of this group"};
+    }
+    return LUD_OK;
 }
 
 static lud_status open_novelty(mappo *m, const lud_scenario *s, lud_error *error) {
@@ -141,6 +203,7 @@ static lud_status build(mappo *m, const lud_scenario *s, lud_device *device, lud
     if (!status) status = lud_mappo_choose(s, m->arena, o, &m->base, error);
     if (!status) status = lud_mappo_options_end(s->learner, o, error);
     if (status) return status;
+    LUD_TRY(find_groups(m, error));
     if (o->start && !(o->start = lud_path_find(m->arena, s->path, o->start)))
         return lud_no_memory(error, "a learner");
     const int64_t n_agents = s->model->layout.n_agents,
@@ -150,26 +213,25 @@ static lud_status build(mappo *m, const lud_scenario *s, lud_device *device, lud
     const int64_t most = device->backend->rows_per_run;
     m->slice_envs = most / n_agents > 0 ? most / n_agents : 1;
     if (m->slice_envs > envs) m->slice_envs = envs;
-    status = build_networks(m, n_agents, error);
+    status = build_networks(m, error);
     if (!status)
         status = lud_shares_check(o->update.shares, envs, "environments",
                                   s->learner ? s->learner->place : (lud_place){0}, error);
     if (!status) status = open_environments(m, envs, 0, o->rollout_length, &m->training, error);
     if (!status) status = open_environments(m, evaluated, FIRST_EVALUATED, 1, &m->evaluation, error);
     const lud_mappo_buffer *b = &m->training.buffer;
-    if (!status && o->update.shares == 1) /* its runs of the network have rows of all environments */
-        status = lud_mappo_device_rollout_create(m->rollout, b, m->training.batch, m->slice_envs,
+    if (!status && o->update.shares == 1 && m->n_groups == 1) /* one run has rows of all environments */
+        status = lud_mappo_device_rollout_create(m->groups[0].rollout, b, m->training.batch, m->slice_envs,
                                                  &m->device_rollout, error);
-    if (!status)
-        status =
-            lud_mappo_ppo_create(&m->ppo, m->update, o, m->seed, b->n_steps * b->n_rows, b->n_rows, error);
+    if (!status) status = build_updates(m, error);
     if (!status && o->novelty > 0.0) status = open_novelty(m, s, error);
     if (!status && !take_arrays(m)) status = lud_no_memory(error, "a learner");
     if (status) return status;
     m->base.n_columns += lud_update_n_gate_columns(&o->update);
-    m->ppo.core.ppo.samples = (lud_samples){b->log_probs, b->values, b->advantages, b->returns};
-    m->ppo.core.profile = &m->profile;
-    m->ppo.core.step_stage = LUD_MAPPO_STAGE_STEP;
+    LUD_TRY(name_group_columns(m, "return", m->row_columns, &m->base.n_columns, error));
+    LUD_TRY(name_group_columns(m, "evaluation/return", m->evaluation_columns, &m->base.n_evaluation_columns,
+                               error));
+    m->base.keeps_last = m->n_groups > 1; /* what is good for one group may be bad for another */
     const uint64_t per_iteration = (uint64_t)(envs * o->rollout_length);
     m->base.n_iterations = ((uint64_t)o->steps + per_iteration - 1) / per_iteration;
     return LUD_OK;
@@ -178,10 +240,10 @@ static lud_status build(mappo *m, const lud_scenario *s, lud_device *device, lud
 /* Our own columns with the world's measures among them, and memory for the measures. */
 static lud_status name_columns(mappo *m, const lud_layout *layout, lud_error *error) {
     const int n = m->n_measures = layout->n_columns;
-    const size_t most = (size_t)(LUD_MAPPO_COLUMNS + n + LUD_UPDATE_GATE_COLUMNS);
+    const size_t most = (size_t)(LUD_MAPPO_COLUMNS + n + LUD_UPDATE_GATE_COLUMNS + LUD_MAPPO_GROUPS);
     lud_metric *row = lud_arena_take_array(m->arena, most, sizeof *row);
-    lud_metric *evaluation =
-        lud_arena_take_array(m->arena, (size_t)(LUD_MAPPO_EVALUATION_COLUMNS + n), sizeof *evaluation);
+    lud_metric *evaluation = lud_arena_take_array(
+        m->arena, (size_t)(LUD_MAPPO_EVALUATION_COLUMNS + n + LUD_MAPPO_GROUPS), sizeof *evaluation);
     m->measures = lud_arena_take_array(m->arena, 2 * (size_t)layout->n_measures + 1, sizeof *m->measures);
     bool whole = row && evaluation && m->measures;
     for (int k = 0; k < LUD_MAPPO_COLUMNS && whole; k++)
@@ -199,6 +261,8 @@ static lud_status name_columns(mappo *m, const lud_layout *layout, lud_error *er
         evaluation[LUD_MAPPO_EVALUATION_COLUMNS + k] = (lud_metric){text, measure->format, measure->help};
         whole = text != NULL;
     }
+    m->row_columns = row;
+    m->evaluation_columns = evaluation;
     m->base.columns = row;
     m->base.n_columns = LUD_MAPPO_COLUMNS + n; /* those of the gate stand behind, see build */
     m->base.evaluation_columns = evaluation;
@@ -226,23 +290,43 @@ static lud_status create(const lud_scenario *scenario, lud_device *device, lud_l
     return status;
 }
 
+/* What the updates of all groups came to. */
+typedef struct learned {
+    lud_ppo_sums sums;
+    double actor_norm, critic_norm; /* means over groups */
+} learned;
+
+static learned sum_groups(const mappo *m) {
+    learned all = {0};
+    for (int k = 0; k < m->n_groups; k++) {
+        const lud_mappo_ppo *p = &m->groups[k].ppo;
+        const lud_update *u = &p->core;
+        const double n_stepped = u->n_stepped > 0 ? (double)u->n_stepped : 1.0; /* a gate may keep nothing */
+        if (k == 0)
+            all.sums = u->sums;
+        else
+            lud_ppo_sums_add(&all.sums, &u->sums);
+        all.actor_norm += u->groups[p->actor].norm / n_stepped / m->n_groups;
+        all.critic_norm += u->groups[p->critic].norm / n_stepped / m->n_groups;
+    }
+    return all;
+}
+
 static lud_status iterate(lud_learner *learner, double *row, lud_error *error) {
     mappo *m = (mappo *)learner;
     const double began = lud_clock_seconds();
     lud_status status = LUD_OK;
     if (m->iteration == 0 && m->options.start) /* not in create: a run that goes on needs no start */
-        status = lud_mappo_begin_with(m->update, m->options.start, error);
+        status = lud_mappo_begin_with(m->groups[0].update, m->options.start, error);
     if (!status) status = lud_mappo_collect(m, row, error);
     if (!status) status = lud_mappo_update(m, error);
     if (!status) status = lud_device_check(m->device, error);
     LUD_TRY(lud_ranks_agree(m->device->ranks, status, error));
     LUD_TRY(lud_mappo_complete(m, error));
     m->iteration++;
-    const lud_update *u = &m->ppo.core;
-    const lud_ppo_sums *l = &u->sums;
     const double steps = (double)(m->training.buffer.n_steps * m->training.buffer.n_envs);
-    const double n_stepped = u->n_stepped > 0 ? (double)u->n_stepped : 1.0; /* a gate may keep nothing */
-    const double actor_norm = u->groups[m->ppo.actor].norm / n_stepped;
+    const learned found = sum_groups(m);
+    const lud_ppo_sums *l = &found.sums;
     row[LUD_MAPPO_STEPS] = steps * (double)m->iteration;
     row += m->n_measures; /* those of the world stand before the following */
     row[LUD_MAPPO_POLICY_LOSS] = l->policy_loss / l->rows;
@@ -250,13 +334,14 @@ static lud_status iterate(lud_learner *learner, double *row, lud_error *error) {
     row[LUD_MAPPO_ENTROPY] = l->entropy / l->rows;
     row[LUD_MAPPO_RATIO] = l->ratio / l->rows;
     row[LUD_MAPPO_CLIPPED] = l->clipped / l->rows;
-    lud_update_gate_row(u, row + LUD_MAPPO_COLUMNS);
-    row[LUD_MAPPO_ACTOR_NORM] = actor_norm;
-    row[LUD_MAPPO_CRITIC_NORM] = u->groups[m->ppo.critic].norm / n_stepped;
+    lud_update_gate_row(&m->groups[0].ppo.core,
+                        row + LUD_MAPPO_COLUMNS); /* one group where there is a gate */
+    row[LUD_MAPPO_ACTOR_NORM] = found.actor_norm;
+    row[LUD_MAPPO_CRITIC_NORM] = found.critic_norm;
     row[LUD_MAPPO_SPEED] = steps / (lud_clock_seconds() - began);
     lud_profile_call(&m->profile);
     LUD_TRY(lud_device_check(m->device, error));
-    if (!isfinite(l->policy_loss) || !isfinite(l->value_loss) || !isfinite(actor_norm))
+    if (!isfinite(l->policy_loss) || !isfinite(l->value_loss) || !isfinite(found.actor_norm))
         return lud_fail(error, LUD_ERROR_NUMERIC,
                         "graph-mappo: a loss is not finite; try a smaller learning_rate or max_norm");
     return LUD_OK;
@@ -265,7 +350,9 @@ static lud_status iterate(lud_learner *learner, double *row, lud_error *error) {
 /* --- checkpoints --- */
 
 static void visit_policy(lud_learner *learner, lud_checkpoint *checkpoint) {
-    lud_mappo_ppo_visit_policy(&((mappo *)learner)->ppo, checkpoint);
+    mappo *m = (mappo *)learner;
+    for (int k = 0; k < m->n_groups; k++)
+        lud_mappo_ppo_visit_policy(&m->groups[k].ppo, m->groups[k].prefix, checkpoint);
 }
 
 /* What is seen follows from the states, so it is not taken from a file. A GPU's own real numbers may differ
@@ -284,7 +371,8 @@ static void visit(lud_learner *learner, lud_checkpoint *checkpoint) {
     mappo *m = (mappo *)learner;
     const lud_mappo_buffer *b = &m->training.buffer;
     uint64_t started = m->started;
-    lud_mappo_ppo_visit(&m->ppo, checkpoint);
+    for (int k = 0; k < m->n_groups; k++)
+        lud_mappo_ppo_visit(&m->groups[k].ppo, m->groups[k].prefix, checkpoint);
     lud_checkpoint_u64(checkpoint, "mappo.iteration", &m->iteration);
     lud_checkpoint_u64(checkpoint, "mappo.started", &started);
     m->started = started != 0;
@@ -308,6 +396,9 @@ static void visit(lud_learner *learner, lud_checkpoint *checkpoint) {
                                   (const int64_t[]){b->n_rows, kept[i].width}, kept[i].rows);
     lud_checkpoint_tensor(checkpoint, "mappo.episode_return", LUD_TENSOR_F64, 1, &b->n_envs,
                           m->training.episode_return);
+    if (m->n_groups > 1)
+        lud_checkpoint_tensor(checkpoint, "mappo.group_return", LUD_TENSOR_F64, 2,
+                              (const int64_t[]){b->n_envs, m->n_groups}, m->training.group_return);
     if (m->novelty.counts) lud_mappo_novelty_visit(&m->novelty, checkpoint);
     lud_batch *batch = m->training.batch;
     const int64_t bytes = (int64_t)lud_batch_snapshot_bytes(batch);
@@ -334,23 +425,24 @@ static void report(lud_learner *learner, lud_text *out) {
     if (profile->calls > 0) lud_profile_print(profile, out);
 }
 
-const lud_learner_kind lud_mappo_learner = {
-    .name = "graph-mappo",
-    .about = "PPO with shared parameters: MAPPO and IPPO, graph networks, magnitude and direction",
-    .options = &lud_mappo_option_table,
-    .values = offsetof(mappo, options),
-    .over_processes = true,
-    .counts_steps = true,
-    .create = create,
-    .destroy = destroy,
-    .iterate = iterate,
-    .evaluate = evaluate,
-    .visit = visit,
-    .visit_policy = visit_policy,
-    .score = {.column = "evaluation/return"},
-    .training_score = {.column = "return"},
-    .join = lud_mappo_join,
-    .report = report,
-    .honours = LUD_HONOURS_CURVES | LUD_HONOURS_AGAINST,
-    .adds_to_evaluation = true,
-    .evaluate_run = lud_mappo_evaluate_run};
+const lud_learner_kind lud_mappo_learner = {.name = "graph-mappo",
+                                            .about =
+                                                "PPO with shared parameters, or those of each role: MAPPO "
+                                                "and IPPO, graph networks, magnitude and direction",
+                                            .options = &lud_mappo_option_table,
+                                            .values = offsetof(mappo, options),
+                                            .over_processes = true,
+                                            .counts_steps = true,
+                                            .create = create,
+                                            .destroy = destroy,
+                                            .iterate = iterate,
+                                            .evaluate = evaluate,
+                                            .visit = visit,
+                                            .visit_policy = visit_policy,
+                                            .score = {.column = "evaluation/return"},
+                                            .training_score = {.column = "return"},
+                                            .join = lud_mappo_join,
+                                            .report = report,
+                                            .honours = LUD_HONOURS_CURVES | LUD_HONOURS_AGAINST,
+                                            .adds_to_evaluation = true,
+                                            .evaluate_run = lud_mappo_evaluate_run};

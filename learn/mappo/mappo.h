@@ -1,9 +1,10 @@
-/* The learner graph-mappo: multi-agent proximal policy optimisation with shared parameters over observations,
- * graphs or grids, and the magnitude-and-direction policy. */
+/* The learner graph-mappo: multi-agent proximal policy optimisation with parameters that all agents share, or
+ * those of each group, over observations, graphs or grids, and the magnitude-and-direction policy. */
 #pragma once
 
 #include "learn/learner.h"
 #include "learn/mappo/evaluation.h"
+#include "learn/mappo/groups.h"
 #include "learn/mappo/rollout/device_rollout.h"
 #include "learn/mappo/rollout/novelty.h"
 #include "learn/mappo/rollout/rollout.h"
@@ -31,6 +32,9 @@ enum {
 /* Of the progress within an iteration. */
 #define LUD_MAPPO_ROLLOUT_PART 0.3
 
+/* Numbers of iterate's and evaluate's row that are returns of groups. */
+int lud_mappo_n_group_returns(const lud_mappo_learner_state *learner);
+
 /* The parts of a learner, for its own files, tests and benchmarks. */
 struct lud_mappo_learner_state {
     lud_learner base;
@@ -39,9 +43,8 @@ struct lud_mappo_learner_state {
     lud_mappo_options options;
     lud_arena *arena; /* of the options' texts and columns */
     lud_arrays arrays;
-    lud_mappo_networks *update;  /* own the parameters */
-    lud_mappo_networks *rollout; /* share them */
-    lud_mappo_ppo ppo;
+    lud_mappo_group groups[LUD_MAPPO_GROUPS]; /* who act and learn by networks of their own */
+    int n_groups;
     lud_mappo_stepping training, evaluation;
     lud_mappo_device_rollout *device_rollout; /* null: the host steps the world */
     lud_mappo_novelty novelty;                /* of what training meets; empty where nothing is paid for it */
@@ -51,7 +54,8 @@ struct lud_mappo_learner_state {
     int32_t *place, *agent, *row;
     int32_t *group; /* [T][rows] the agents of a team at one step; null: no mean of groups is a baseline */
     float *values;  /* [T + 1][rows], then [T][rows] of ends by length, in units of reward */
-    float *actions; /* [rows][n_continuous] as the world takes them */
+    float *columns_of_group; /* [2 T + 1][rows] scratch, null: there is one group */
+    float *actions;          /* [rows][n_continuous] as the world takes them */
     uint8_t *terminated, *truncated, *final_states;
     void *final_parts[LUD_MAX_OBSERVATION_PARTS]; /* [n_envs](part), what was seen last; null: not needed */
     int n_measures;                               /* of the world that are columns */
@@ -60,10 +64,12 @@ struct lud_mappo_learner_state {
      * so many steps */
     double *ended, *ended_of_all;
     int64_t n_ended, ended_capacity, ended_width, steps_counted;
+    lud_metric *row_columns, *evaluation_columns; /* those of `base` */
     lud_profile profile;
 };
 
-/* Columns of iterate's row; from LUD_MAPPO_POLICY_LOSS on behind the world's measures. */
+/* Columns of iterate's row; from LUD_MAPPO_POLICY_LOSS on behind the world's measures. The return of each
+ * group stands behind all, where there are several. */
 typedef enum lud_mappo_column {
     LUD_MAPPO_STEPS,
     LUD_MAPPO_REWARD,

@@ -19,6 +19,8 @@ enum { ROWS = 1024, MOST_NODES = 512 };
 typedef struct core {
     lud_shared shared;
     lud_mappo_play play;
+    const char *prefix; /* of its group's tensors */
+    bool *acts;         /* [n_agents] whom the group has */
     lud_device *device;
     lud_arena *arena;
     lud_mappo_networks *networks;
@@ -273,7 +275,7 @@ static int attention(lud_policy *policy, const uint8_t *state, float *weights) {
     const float *edge_weight = lud_parameters_value(t->parameters, edge);
     memset(weights, 0, (size_t)(n * v) * sizeof *weights);
     for (int64_t a = 0; a < n; a++)
-        for (int64_t head = 0; head < t->options.graph.heads; head++)
+        for (int64_t head = 0; head < t->options.graph.heads && c->acts[a]; head++)
             add_head(c, a, head, edge_weight, weights + a * v);
     pthread_mutex_unlock(&c->shared.lock);
     return (int)v;
@@ -308,9 +310,13 @@ static lud_status load_critic(core *c, const lud_model *model, lud_checkpoint *c
     if (o->recurrent) c->judged = calloc((size_t)(model->layout.n_agents * c->remembered), sizeof *c->judged);
     if ((o->recurrent && !c->judged) || !lud_value_normaliser_create(&c->normaliser))
         return lud_no_memory(error, "a critic");
-    lud_parameters_visit(c->judging->parameters, "", checkpoint);
-    lud_checkpoint_tensor(checkpoint, "normaliser", LUD_TENSOR_F32, 1,
-                          (const int64_t[]){LUD_NORMALISER_FIELDS}, c->normaliser.state);
+    lud_text name = {0};
+    lud_text_append(&name, "%snormaliser", c->prefix);
+    if (name.failed) return lud_no_memory(error, "a critic");
+    lud_parameters_visit(c->judging->parameters, c->prefix, checkpoint);
+    lud_checkpoint_tensor(checkpoint, name.bytes, LUD_TENSOR_F32, 1, (const int64_t[]){LUD_NORMALISER_FIELDS},
+                          c->normaliser.state);
+    lud_text_free(&name);
     const lud_status status = lud_checkpoint_status(checkpoint, &other);
     if (!status) return LUD_OK;
     lud_mappo_networks_destroy(c->judging);
@@ -322,7 +328,7 @@ static lud_status load(core *c, const lud_model *model, const char *folder, lud_
     lud_checkpoint *checkpoint = NULL;
     lud_status status = lud_run_parameters(folder, lud_mappo_learner.name, model, &checkpoint, NULL, error);
     if (!status) {
-        lud_parameters_visit(c->networks->parameters, "", checkpoint);
+        lud_parameters_visit(c->networks->parameters, c->prefix, checkpoint);
         status = lud_checkpoint_status(checkpoint, error);
         if (status) lud_fail_context(error, "%s: the run's policy does not fit this scenario", folder);
     }
@@ -347,13 +353,27 @@ static lud_status read_options(lud_arena *arena, const lud_scenario *trained, co
     return status;
 }
 
-static lud_status open_core(core *c, const lud_scenario *trained, const lud_scenario *scenario,
-                            lud_error *error) {
+/* The group's names, and which of the scenario's agents it has. */
+static lud_status find_group(core *c, const lud_layout *layout, const lud_mappo_options *options, int group,
+                             int *n_groups, lud_error *error) {
+    lud_mappo_grouping grouping;
+    LUD_TRY(lud_mappo_groups_find(layout, options, c->arena, &grouping, error));
+    c->acts = lud_arena_take_array(c->arena, (size_t)layout->n_agents + 1, sizeof *c->acts);
+    if (!c->acts) return lud_no_memory(error, "groups");
+    for (int i = 0; i < layout->n_agents; i++) c->acts[i] = grouping.of[i] == group;
+    c->prefix = grouping.prefixes[group];
+    *n_groups = grouping.n;
+    return LUD_OK;
+}
+
+static lud_status open_core(core *c, const lud_scenario *trained, const lud_scenario *scenario, int group,
+                            int *n_groups, lud_error *error) {
     lud_mappo_options options;
     lud_status status = lud_scenario_device(scenario, "cpu", &c->device, error);
     c->arena = lud_arena_create(0);
     if (!status && !c->arena) status = lud_fail(error, LUD_ERROR_MEMORY, "memory is out");
     if (!status) status = read_options(c->arena, trained, scenario, &options, error);
+    if (!status) status = find_group(c, &scenario->model->layout, &options, group, n_groups, error);
     if (!status)
         status = lud_mappo_networks_create(scenario->model, &options, c->device, (uint64_t)trained->run.seed,
                                            ROWS, LUD_MAPPO_PLAY, NULL, &c->networks, error);
@@ -379,12 +399,14 @@ lud_status lud_mappo_join(const lud_scenario *trained, const lud_scenario *scena
     return lud_mappo_join_as(trained, scenario, &(lud_mappo_play){.folder = folder}, cast, error);
 }
 
-lud_status lud_mappo_join_as(const lud_scenario *trained, const lud_scenario *scenario,
-                             const lud_mappo_play *play, lud_cast *cast, lud_error *error) {
+/* One group's policy for its agents. */
+static lud_status join_group(const lud_scenario *trained, const lud_scenario *scenario,
+                             const lud_mappo_play *play, int group, int *n_groups, lud_cast *cast,
+                             lud_error *error) {
     core *c = lud_shared_create(sizeof *c, release);
     if (!c) return lud_fail(error, LUD_ERROR_MEMORY, "memory is out");
     c->play = *play;
-    lud_status status = open_core(c, trained, scenario, error);
+    lud_status status = open_core(c, trained, scenario, group, n_groups, error);
     for (int i = 0; i < scenario->model->layout.n_agents && !status; i++) {
         const lud_policy base = {.kind = &kind,
                                  .model = scenario->model,
@@ -393,8 +415,16 @@ lud_status lud_mappo_join_as(const lud_scenario *trained, const lud_scenario *sc
                                  .value_remembers = c->judging && c->judged,
                                  .reads_no_states = true,
                                  .device = c->device};
-        status = lud_shared_policy_set(&c->shared, &base, cast, i, error);
+        if (c->acts[i]) status = lud_shared_policy_set(&c->shared, &base, cast, i, error);
     }
     lud_shared_leave(&c->shared);
     return status;
+}
+
+lud_status lud_mappo_join_as(const lud_scenario *trained, const lud_scenario *scenario,
+                             const lud_mappo_play *play, lud_cast *cast, lud_error *error) {
+    int n_groups = 1;
+    for (int k = 0; k < n_groups; k++)
+        LUD_TRY(join_group(trained, scenario, play, k, &n_groups, cast, error));
+    return LUD_OK;
 }

@@ -120,22 +120,29 @@ void lud_mappo_ppo_set_rates(lud_mappo_ppo *p, const lud_mappo_options *o, doubl
     p->core.groups[p->critic].rate = factor * o->critic_learning_rate;
 }
 
-void lud_mappo_ppo_visit_policy(lud_mappo_ppo *p, lud_checkpoint *checkpoint) {
-    lud_parameters_visit(p->networks->parameters, "", checkpoint);
-    lud_checkpoint_tensor(checkpoint, "normaliser", LUD_TENSOR_F32, 1,
-                          (const int64_t[]){LUD_NORMALISER_FIELDS}, p->normaliser.state);
+enum { NAME_BYTES = 256 };
+
+void lud_mappo_ppo_visit_policy(lud_mappo_ppo *p, const char *prefix, lud_checkpoint *checkpoint) {
+    char name[NAME_BYTES];
+    snprintf(name, sizeof name, "%snormaliser", prefix);
+    lud_parameters_visit(p->networks->parameters, prefix, checkpoint);
+    lud_checkpoint_tensor(checkpoint, name, LUD_TENSOR_F32, 1, (const int64_t[]){LUD_NORMALISER_FIELDS},
+                          p->normaliser.state);
 }
 
-void lud_mappo_ppo_visit(lud_mappo_ppo *p, lud_checkpoint *checkpoint) {
-    lud_mappo_ppo_visit_policy(p, checkpoint);
-    lud_optimiser_visit(p->optimiser, "optimiser.", checkpoint);
-    lud_update_visit(&p->core, checkpoint);
+void lud_mappo_ppo_visit(lud_mappo_ppo *p, const char *prefix, lud_checkpoint *checkpoint) {
+    char name[NAME_BYTES];
+    snprintf(name, sizeof name, "%soptimiser.", prefix);
+    lud_mappo_ppo_visit_policy(p, prefix, checkpoint);
+    lud_optimiser_visit(p->optimiser, name, checkpoint);
+    lud_update_visit(&p->core, checkpoint); /* nothing with several groups, see lud_mappo_groups_find */
 }
 
 /* --- an update --- */
 
-lud_status lud_mappo_gather(mappo *m, const lud_chunk *chunks, int64_t n, lud_error *error) {
-    lud_mappo_networks *u = m->update;
+lud_status lud_mappo_gather(mappo *m, lud_mappo_group *g, const lud_chunk *chunks, int64_t n,
+                            lud_error *error) {
+    lud_mappo_networks *u = g->update;
     const lud_mappo_buffer *b = &m->training.buffer;
     const int64_t length = chunks[0].length, rows = n * length, n_agents = b->shape->n_agents;
     for (int64_t s = 0, k = 0; s < length; s++)
@@ -150,7 +157,7 @@ lud_status lud_mappo_gather(mappo *m, const lud_chunk *chunks, int64_t n, lud_er
     LUD_TRY(lud_mappo_inputs_remember(&u->inputs, n, m->row, &memory, error));
     lud_mappo_inputs_upload(&u->inputs);
     lud_mappo_allow(u, rows, m->agent);
-    lud_ppo_fill(&m->ppo.core.ppo, rows, m->row, rows, 0);
+    lud_ppo_fill(&g->ppo.core.ppo, rows, m->row, rows, 0);
     int32_t *action = u->fields[LUD_FIELD_ACTION].host;
     float *number = u->fields[LUD_FIELD_NUMBER].host;
     const int64_t width = b->shape->n_continuous;
@@ -162,22 +169,78 @@ lud_status lud_mappo_gather(mappo *m, const lud_chunk *chunks, int64_t n, lud_er
     return LUD_OK;
 }
 
+/* The group whose update is run. */
+typedef struct updating {
+    mappo *m;
+    lud_mappo_group *group;
+} updating;
+
 /* Chunks of equal length, so that no row is padding. */
-static lud_status add_slice(void *learner, const lud_chunk *chunks, int64_t n, int64_t *n_taken,
+static lud_status add_slice(void *context, const lud_chunk *chunks, int64_t n, int64_t *n_taken,
                             lud_error *error) {
-    mappo *m = learner;
-    const int64_t most = m->update->inputs.max_rows / chunks[0].length;
+    const updating *of = context;
+    mappo *m = of->m;
+    const int64_t most = of->group->update->inputs.max_rows / chunks[0].length;
     int64_t taken = 1;
     while (taken < n && taken < most && chunks[taken].length == chunks[0].length) taken++;
     lud_profile_begin(&m->profile, LUD_MAPPO_STAGE_GATHER);
-    lud_status status = lud_mappo_gather(m, chunks, taken, error);
+    lud_status status = lud_mappo_gather(m, of->group, chunks, taken, error);
     lud_profile_end(&m->profile, LUD_MAPPO_STAGE_GATHER);
     if (status) return status;
     lud_profile_begin(&m->profile, LUD_MAPPO_STAGE_GRADIENT);
-    lud_mappo_ppo_add_slice(&m->ppo);
+    lud_mappo_ppo_add_slice(&of->group->ppo);
     lud_profile_end(&m->profile, LUD_MAPPO_STAGE_GRADIENT);
     *n_taken = taken;
     return LUD_OK;
+}
+
+/* The group's columns of array[n][n_agents] into part[n][agents of the group], or back. */
+static void take_columns(const mappo *m, const lud_mappo_group *g, int64_t n, float *array, float *part,
+                         bool back) {
+    const int64_t n_agents = m->training.buffer.shape->n_agents;
+    for (int64_t i = 0; i < n; i++)
+        for (int64_t k = 0; k < g->n_agents; k++) {
+            float *whole = array + i * n_agents + g->agents[k], *own = part + i * g->n_agents + k;
+            if (back)
+                *whole = *own;
+            else
+                *own = *whole;
+        }
+}
+
+/* n values of all agents, in units of reward: those of a group's critic by what the group has seen. */
+static void denormalise(mappo *m, int64_t n, float *values) {
+    const int64_t n_agents = m->training.buffer.shape->n_agents;
+    for (int k = 0; k < m->n_groups; k++) {
+        const lud_mappo_group *g = &m->groups[k];
+        if (g->whole) {
+            lud_value_normaliser_denormalise(&g->ppo.normaliser, n, values);
+            continue;
+        }
+        const int64_t steps = n / n_agents;
+        take_columns(m, g, steps, values, m->columns_of_group, false);
+        lud_value_normaliser_denormalise(&g->ppo.normaliser, steps * g->n_agents, m->columns_of_group);
+        take_columns(m, g, steps, values, m->columns_of_group, true);
+    }
+}
+
+/* Each group's advantages are measured by themselves: roles are paid differently. */
+static void scale_advantages(mappo *m) {
+    lud_mappo_buffer *b = &m->training.buffer;
+    const int64_t samples = b->n_steps * b->n_rows, steps = samples / b->shape->n_agents;
+    for (int k = 0; k < m->n_groups; k++) {
+        const lud_mappo_group *g = &m->groups[k];
+        const int64_t n = steps * g->n_agents;
+        float *returns = m->columns_of_group + samples;
+        if (g->whole) {
+            lud_advantage_scale_rollout(samples, &m->options.update, b->returns, b->advantages);
+            continue;
+        }
+        take_columns(m, g, steps, b->advantages, m->columns_of_group, false);
+        take_columns(m, g, steps, b->returns, returns, false);
+        lud_advantage_scale_rollout(n, &m->options.update, returns, m->columns_of_group);
+        take_columns(m, g, steps, b->advantages, m->columns_of_group, true);
+    }
 }
 
 static void estimate_returns(mappo *m) {
@@ -188,36 +251,58 @@ static void estimate_returns(mappo *m) {
         b->rewards[i] += (float)weight * m->novelty.found[i];
     float *final_values = m->values + slots;
     memcpy(m->values, b->values, (size_t)slots * sizeof *m->values);
-    lud_value_normaliser_denormalise(&m->ppo.normaliser, slots, m->values);
+    denormalise(m, slots, m->values);
     if (b->final_values) {
         memcpy(final_values, b->final_values, (size_t)samples * sizeof *final_values);
-        lud_value_normaliser_denormalise(&m->ppo.normaliser, samples, final_values);
+        denormalise(m, samples, final_values);
     }
     lud_returns returns = lud_mappo_buffer_returns(b, m->values, final_values);
-    returns.baseline = &m->ppo.core.baseline;
+    returns.baseline = &m->groups[0].ppo.core.baseline; /* several groups have a critic alone */
     returns.group = m->group;
-    lud_returns_estimate(&returns, &m->options.update);
+    lud_policy_gradient_options unscaled = m->options.update;
+    unscaled.scale = LUD_ADVANTAGE_PLAIN;
+    lud_returns_estimate(&returns, &unscaled);
+    scale_advantages(m);
 }
 
-lud_status lud_mappo_update(mappo *m, lud_error *error) {
+/* Of all chunks those of the group's agents, in their order. */
+static int64_t keep_own(const mappo *m, const lud_mappo_group *g, lud_chunk *chunks, int64_t n) {
+    const int64_t n_agents = m->training.buffer.shape->n_agents;
+    int64_t kept = 0;
+    if (g->whole) return n;
+    for (int64_t c = 0; c < n; c++)
+        for (int64_t k = 0; k < g->n_agents; k++)
+            if (chunks[c].first % n_agents == g->agents[k]) chunks[kept++] = chunks[c];
+    return kept;
+}
+
+static lud_status update_group(mappo *m, lud_mappo_group *g, lud_error *error) {
     static const lud_update_calls calls = {.slice = add_slice};
     lud_mappo_buffer *b = &m->training.buffer;
     const lud_mappo_options *o = &m->options;
-    lud_update *u = &m->ppo.core;
+    lud_update *u = &g->ppo.core;
     lud_profile_begin(&m->profile, LUD_MAPPO_STAGE_RETURNS);
-    estimate_returns(m);
-    u->n_chunks = lud_mappo_buffer_cut(b, o->chunk_length, u->chunks);
+    u->n_chunks = keep_own(m, g, u->chunks, lud_mappo_buffer_cut(b, o->chunk_length, u->chunks));
     lud_profile_end(&m->profile, LUD_MAPPO_STAGE_RETURNS);
-    int64_t parts = o->minibatches > 0 ? o->minibatches : b->n_steps * b->n_rows / o->minibatch_size;
+    const int64_t samples = b->n_steps * b->n_envs * g->n_agents;
+    int64_t parts = o->minibatches > 0 ? o->minibatches : samples / o->minibatch_size;
     if (parts < 1) parts = 1;
     u->n_minibatches = parts < u->n_chunks ? parts : u->n_chunks;
     const double done = (double)m->iteration / (double)m->base.n_iterations;
-    lud_mappo_ppo_set_rates(&m->ppo, o, o->decay_learning_rate ? 1.0 - done : 1.0);
+    lud_mappo_ppo_set_rates(&g->ppo, o, o->decay_learning_rate ? 1.0 - done : 1.0);
     if (o->decay_entropy) u->ppo.entropy_coefficient = (1.0 - 0.9 * done) * o->update.entropy_coefficient;
+    const double begin = LUD_MAPPO_ROLLOUT_PART, part = (1.0 - begin) / m->n_groups;
     u->progress = m->base.progress;
-    u->part_begin = LUD_MAPPO_ROLLOUT_PART;
-    u->part_end = 1.0;
-    lud_status status = lud_update_run(u, m->iteration, &calls, m, error);
-    if (!status) lud_mappo_buffer_after_update(b);
-    return status;
+    u->part_begin = begin + part * (double)(g - m->groups);
+    u->part_end = u->part_begin + part;
+    return lud_update_run(u, m->iteration, &calls, &(updating){m, g}, error);
+}
+
+lud_status lud_mappo_update(mappo *m, lud_error *error) {
+    lud_profile_begin(&m->profile, LUD_MAPPO_STAGE_RETURNS);
+    estimate_returns(m);
+    lud_profile_end(&m->profile, LUD_MAPPO_STAGE_RETURNS);
+    for (int k = 0; k < m->n_groups; k++) LUD_TRY(update_group(m, &m->groups[k], error));
+    lud_mappo_buffer_after_update(&m->training.buffer);
+    return LUD_OK;
 }

@@ -7,6 +7,7 @@
 #include "learn/policy_gradient/update.h"
 
 typedef struct lud_mappo_learner_state lud_mappo_learner_state;
+typedef struct lud_mappo_group lud_mappo_group;
 
 typedef struct lud_mappo_ppo {
     lud_mappo_networks *networks; /* for updates */
@@ -30,13 +31,13 @@ void lud_mappo_ppo_destroy(lud_mappo_ppo *ppo);
 void lud_mappo_ppo_set_rates(lud_mappo_ppo *ppo, const lud_mappo_options *options, double factor);
 /* Adds the gradients of a slice whose inputs and fields are filled (host views), and its sums. */
 void lud_mappo_ppo_add_slice(lud_mappo_ppo *ppo);
-/* Weights, and what values are measured in. */
-void lud_mappo_ppo_visit_policy(lud_mappo_ppo *ppo, lud_checkpoint *checkpoint);
+/* Weights, and what values are measured in; `prefix` stands before all names. */
+void lud_mappo_ppo_visit_policy(lud_mappo_ppo *ppo, const char *prefix, lud_checkpoint *checkpoint);
 /* These, moments, statistics. */
-void lud_mappo_ppo_visit(lud_mappo_ppo *ppo, lud_checkpoint *checkpoint);
+void lud_mappo_ppo_visit(lud_mappo_ppo *ppo, const char *prefix, lud_checkpoint *checkpoint);
 
-/* Returns, advantages, all epochs, then slot T to slot 0. */
+/* Returns, advantages, all epochs of all groups, then slot T to slot 0. */
 lud_status lud_mappo_update(lud_mappo_learner_state *learner, lud_error *error);
-/* Fills inputs, fields and the core's arrays with `n` chunks of equal length from the buffer. */
-lud_status lud_mappo_gather(lud_mappo_learner_state *learner, const lud_chunk *chunks, int64_t n,
-                            lud_error *error);
+/* Fills inputs, fields and the core's arrays of a group with `n` chunks of equal length from the buffer. */
+lud_status lud_mappo_gather(lud_mappo_learner_state *learner, lud_mappo_group *group, const lud_chunk *chunks,
+                            int64_t n, lud_error *error);

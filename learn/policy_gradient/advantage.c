@@ -58,10 +58,14 @@ void lud_returns_estimate(const lud_returns *r, const lud_policy_gradient_option
         for (int64_t i = 0; i < n && discard; i++)
             if (r->cut[i + r->n] == 0.0f) r->advantage[i] = 0.0f;
     }
-    if (o->scale != LUD_ADVANTAGE_OF_ROLLOUT) return;
+    if (o->scale == LUD_ADVANTAGE_OF_ROLLOUT) lud_advantage_scale_rollout(n, o, r->returns, r->advantage);
+}
+
+void lud_advantage_scale_rollout(int64_t n, const lud_policy_gradient_options *o, const float *returns,
+                                 float *advantage) {
     double mean = 0.0, deviation = 0.0;
-    if (o->advantage_floor > 0.0) find_moments(n, r->returns, &mean, &deviation);
-    lud_advantage_normalise(n, o->advantage_floor * hypot(mean, deviation), r->advantage);
+    if (o->advantage_floor > 0.0) find_moments(n, returns, &mean, &deviation);
+    lud_advantage_normalise(n, o->advantage_floor * hypot(mean, deviation), advantage);
 }
 
 void lud_advantage_normalise(int64_t n, double least, float *advantage) {
@@ -87,7 +91,9 @@ void lud_advantage_moments(int64_t n, const int32_t *row, const float *advantage
 
 double lud_explained_variance(int64_t n, const float *returns, const float *value) {
     double mean = 0.0, mean_error = 0.0, variance = 0.0, error_variance = 0.0;
+    bool differ = false; /* the mean of equal numbers is rounded, and then nothing is exactly at it */
     for (int64_t i = 0; i < n; i++) {
+        differ = differ || returns[i] != returns[0];
         mean += (double)returns[i] / (double)n;
         mean_error += ((double)returns[i] - (double)value[i]) / (double)n;
     }
@@ -96,5 +102,5 @@ double lud_explained_variance(int64_t n, const float *returns, const float *valu
         variance += d * d;
         error_variance += e * e;
     }
-    return variance > 0.0 ? 1.0 - error_variance / variance : NAN;
+    return differ ? 1.0 - error_variance / variance : NAN;
 }

@@ -36,6 +36,9 @@ void lud_returns_estimate(const lud_returns *r, const lud_policy_gradient_option
 /* (A - mean) / (max(deviation, least) + 1e-5), over all n. What is left of advantages where the critic
  * explains nearly all is noise, which `least` keeps from being blown up to full size. */
 void lud_advantage_normalise(int64_t n, double least, float *advantage);
+/* The same as options->scale says of a rollout, LUD_ADVANTAGE_OF_ROLLOUT: of n samples with these returns. */
+void lud_advantage_scale_rollout(int64_t n, const lud_policy_gradient_options *options, const float *returns,
+                                 float *advantage);
 /* Mean of advantage[row[i]], i < n, and their deviation (of a sample of the whole) + 1e-8, n > 1; else 0 and
  * 1. */
 void lud_advantage_moments(int64_t n, const int32_t *row, const float *advantage, double *mean,

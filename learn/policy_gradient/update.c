@@ -132,7 +132,7 @@ static int64_t choose(lud_update *u, const lud_chunk *chunks, int64_t n, int sha
     return k;
 }
 
-static void add_sums(lud_ppo_sums *to, const lud_ppo_sums *x) {
+void lud_ppo_sums_add(lud_ppo_sums *to, const lud_ppo_sums *x) {
     to->rows += x->rows;
     to->value_rows += x->value_rows;
     to->policy_loss += x->policy_loss;
@@ -233,8 +233,8 @@ lud_status lud_update_run(lud_update *u, uint64_t iteration, const lud_update_ca
             lud_update_begin(u, u->chunks + first, end - first, key, (uint32_t)epoch);
             u->place = (double)(epoch * parts + b) / (double)(n_epochs * parts);
             LUD_TRY(add_gradients(u, u->chunks + first, end - first, calls, learner, error));
-            add_sums(&u->sums, &u->minibatch);
-            add_sums(&u->epoch, &u->minibatch);
+            lud_ppo_sums_add(&u->sums, &u->minibatch);
+            lud_ppo_sums_add(&u->epoch, &u->minibatch);
             if (is_too_far(u)) return LUD_OK;
             lud_profile_begin(u->profile, u->step_stage);
             lud_update_step(u);

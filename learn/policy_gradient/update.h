@@ -97,6 +97,9 @@ int lud_update_add_group(lud_update *update, int group, double rate);
 lud_status lud_update_run(lud_update *update, uint64_t iteration, const lud_update_calls *calls,
                           void *learner, lud_error *error);
 
+/* Adds what other updates came to. */
+void lud_ppo_sums_add(lud_ppo_sums *to, const lud_ppo_sums *x);
+
 /* The parts of it. A new order (Fisher and Yates, from the last to the first). */
 void lud_update_shuffle(lud_chunk *chunks, int64_t n, lud_random_key key, uint32_t epoch);
 /* Begins a minibatch of n chunks: their samples, moments, and weights where there is a gate; the statistics

@@ -301,6 +301,7 @@ const lud_learner_kind lud_learner_proof_ppo = {
     .honours = LUD_HONOURS_SPLIT | LUD_HONOURS_QUERIES | LUD_HONOURS_PROCESSES,
     .evaluate_run = lud_proof_evaluate_run,
     .query = lud_proof_answer_query,
+    .example_query = lud_proof_example_query,
 };
 
 lud_proof_net *lud_proof_ppo_net(lud_learner *learner, bool best) {

@@ -7,6 +7,7 @@
 
 #include "agents/cast_overlay.h"
 #include "base/file.h"
+#include "learn/runs/run_named.h"
 #include "learn/train.h"
 
 /* A scenario's file where a RUN was expected. */
@@ -115,10 +116,20 @@ static lud_status no_run(const char *folder, lud_error *error) {
     return status;
 }
 
+lud_status lud_run_none(const char *path, lud_error *error) {
+    if (!lud_file_exists(path)) return missing_file(path, error);
+    return lud_invalid(
+        error,
+        "%s is a file, expected a RUN, a folder; `ludus train SCENARIO -o RUN` or `ludus solve "
+        "SCENARIO -o RUN` makes one",
+        path);
+}
+
 /* Of a RUN; overrides may be null. */
 static lud_status load_scenario(const char *run, const lud_scenario_overrides *overrides,
                                 lud_scenario **scenario, lud_error *error) {
     const lud_scenario_overrides none = {.run = lud_run_as_written};
+    if (!lud_run_is(run)) return lud_run_none(run, error);
     char *folder = lud_run_folder(run);
     lud_text path = {0};
     lud_text_append(&path, "%s/scenario.yaml", folder ? folder : "");
@@ -132,14 +143,50 @@ static lud_status load_scenario(const char *run, const lud_scenario_overrides *o
     return status;
 }
 
+lud_status lud_run_made_from(const char *run, lud_scenario **scenario, lud_error *error) {
+    *scenario = NULL;
+    return lud_run_is(run) ? load_scenario(run, NULL, scenario, error) : lud_run_none(run, error);
+}
+
+/* `--set beta_r=3` means a key of the learner's section, which the layer that reads scenarios does not know.
+ */
+static void tell_learner(const lud_scenario_overrides *overrides, lud_error *error) {
+    int n;
+    const lud_learner_kind *const *kinds = lud_learners(&n);
+    const int n_keys = overrides->n_set + overrides->n_numbers;
+    for (int i = 0; error && i < n_keys; i++) {
+        const bool text = i < overrides->n_set;
+        const char *key = text ? overrides->set[i] : overrides->numbers[i - overrides->n_set].path;
+        const int length = (int)strcspn(key, "=");
+        char found[80], place[200];
+        snprintf(found, sizeof found, "found '%.*s'", length, key);
+        const char *at = strstr(error->text, found);
+        if (!at || at[strlen(found)]) continue;
+        for (int k = 0; k < n; k++) {
+            char own[64];
+            snprintf(own, sizeof own, "%.*s", length, key);
+            if (!kinds[k]->options ||
+                !lud_option_place(kinds[k]->options, "learner", own, place, sizeof place))
+                continue;
+            const size_t used = strlen(error->text);
+            snprintf(error->text + used, sizeof error->text - used, "; its place is %s, as in %s %s=...",
+                     place, text ? "--set" : overrides->numbers[i - overrides->n_set].source, place);
+            return;
+        }
+    }
+}
+
 lud_status lud_run_scenario(const char *path, const lud_scenario_overrides *overrides,
                             lud_scenario **scenario, lud_error *error) {
     const lud_scenario_overrides none = {.run = lud_run_as_written};
     *scenario = NULL;
     if (!overrides) overrides = &none;
-    LUD_TRY(lud_run_is(path)        ? load_scenario(path, overrides, scenario, error)
-            : lud_file_exists(path) ? lud_scenario_load_with(path, overrides, NULL, scenario, error)
-                                    : missing_file(path, error));
+    const lud_status status = lud_run_is(path) ? load_scenario(path, overrides, scenario, error)
+                              : lud_file_exists(path)
+                                  ? lud_scenario_load_with(path, overrides, NULL, scenario, error)
+                                  : missing_file(path, error);
+    if (status == LUD_ERROR_INPUT) tell_learner(overrides, error);
+    if (status) return status;
     if ((*scenario)->run.threads > 0) omp_set_num_threads((int)(*scenario)->run.threads);
     return LUD_OK;
 }
@@ -158,6 +205,7 @@ static lud_status join_scenarios(const char *folder, const lud_learner_kind *kin
     if (!learned->joint) return lud_no_memory(error, "a run");
     *learned->joint = **scenario;
     learned->joint->learner = learned->trained->learner;
+    learned->joint->path = learned->trained->path; /* beside which lies what that section names */
     *scenario = learned->joint;
     return LUD_OK;
 }
@@ -301,15 +349,20 @@ lud_status lud_run_act(const char *folder, const lud_scenario *scenario, lud_cas
                              trained->world->name, scenario->world->name);
     if (!status && kind->join)
         status = kind->join(trained, scenario, folder, cast, error);
-    else if (!status && kind->policy)
+    else if (!status && kind->policy) {
         status = share_policy(folder, scenario, kind, cast, error);
+        if (status == LUD_ERROR_INPUT && strcmp(trained->path, scenario->path) != 0)
+            lud_fail_context(error, "the run's policy does not fit this scenario");
+    }
     lud_scenario_destroy(trained);
     return status;
 }
 
 lud_status lud_run_cast(const char *folder, const lud_scenario *scenario, lud_cast **cast, lud_error *error) {
-    lud_status status = lud_cast_create(scenario->model, scenario->policies, scenario->path, cast, error);
-    if (!status && folder && (status = lud_run_act(folder, scenario, *cast, error))) {
+    LUD_TRY(lud_cast_create_open(scenario->model, scenario->policies, scenario->path, cast, error));
+    lud_status status = folder ? lud_run_act(folder, scenario, *cast, error) : LUD_OK;
+    if (!status) status = lud_run_fill(scenario, *cast, error);
+    if (status) {
         lud_cast_destroy(*cast);
         *cast = NULL;
     }

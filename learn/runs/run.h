@@ -20,6 +20,11 @@ typedef struct lud_report lud_report;
 lud_status lud_run_scenario(const char *path, const lud_scenario_overrides *overrides,
                             lud_scenario **scenario, lud_error *error);
 
+/* The scenario that a run was made from. */
+lud_status lud_run_made_from(const char *run, lud_scenario **scenario, lud_error *error);
+/* Says of a path that names no RUN (lud_run_is) why: there is nothing, or a file. LUD_ERROR_INPUT. */
+lud_status lud_run_none(const char *path, lud_error *error);
+
 /* Who left the run, by the file that lies in its folder: that of a kind with a file of its own
  * (solution.empo), else parameters of the learner that `scenario`, the folder's own, names. LUD_ERROR_INPUT
  * when there is neither. */
@@ -52,7 +57,8 @@ void lud_learned_close(lud_learned *learned);
  * learner for all but people for whom the scenario's `policies:` names somebody. Does nothing when the
  * learner has no policy. The scenario must outlive the cast; what was loaded is given back with it. */
 lud_status lud_run_act(const char *run, const lud_scenario *scenario, lud_cast *cast, lud_error *error);
-/* The scenario's agents, for whom the run acts; null: nobody does. */
+/* The scenario's agents, for whom the run acts; null: nobody does. RUNs that its `policies` name act for the
+ * agents that are left to them (learn/runs/run_named.h). */
 lud_status lud_run_cast(const char *run, const lud_scenario *scenario, lud_cast **cast, lud_error *error);
 /* What the run knows about states, else what the cast's policies do; null: what the world does.
  * *overlay is null where nothing is known. The scenario and the cast must outlive it. */

@@ -1,11 +1,14 @@
-"""Trains simple_spread with Stable-Baselines3's PPO on Ludus and on MPE2: the same learner, the same number of steps.
+"""Trains simple_spread with Stable-Baselines3's PPO on Ludus and on MPE2: the same learner, the same number of steps; and
+with Ludus's own learner, graph MAPPO, for as many steps and for five times as many.
 
     python spread_on_two_libraries.py [--steps 200000] [--short]
 
-Every agent is a row of the vector that the learner sees, on both sides. Both policies are then judged in Ludus's world.
+Every agent is a row of the vector that Stable-Baselines3 sees, on both sides. All policies are then judged in the same 1,000
+episodes of Ludus's world. One thread each, but PyTorch's own where OMP_NUM_THREADS does not say otherwise.
 """
 
 import argparse
+import tempfile
 import time
 
 import numpy as np
@@ -84,15 +87,48 @@ class OnMPE2(Rows):
         return np.stack(observations), np.array(rewards, np.float32), over, self.ends(over, last)
 
 
-def judged(model, worlds):
-    """Mean return of an agent's episode in Ludus's world."""
+def judged(act, worlds=1000):
+    """Mean return of an agent's episode in Ludus's world, where act(rows) chooses."""
     env = OnLudus(worlds)
     observation, total = env.reset(), 0
     for _ in range(25):
-        env.step_async(model.predict(observation)[0])
+        env.step_async(act(observation))
         observation, reward, *_ = env.step_wait()
         total = total + reward
     return float(total.mean())
+
+
+def report(name, work, before=None):
+    """Does the work, which returns who acts then, and tells what it took and what it came to."""
+    wall, begin = time.perf_counter(), time.process_time()
+    act = work()
+    wall, spent = time.perf_counter() - wall, time.process_time() - begin
+    at_first = "" if before is None else f" ({before:.2f} untrained)"
+    print(f"{name:<58}{wall:8.1f} s{spent:8.1f} s of processor time  return of an agent {judged(act):7.2f}{at_first}",
+          flush=True)
+
+
+def with_sb3(env, steps, length, batch):
+    model = PPO("MlpPolicy", env, n_steps=length, batch_size=batch, gamma=0.95, seed=1, device="cpu")
+
+    def act(observation):
+        return model.predict(observation)[0]
+
+    def work():
+        model.learn(steps * 3)
+        return act
+
+    return work, judged(act)
+
+
+def with_ludus(steps, overrides):
+    """Ludus's own learner, and what its agents do on rows of observations."""
+    with tempfile.TemporaryDirectory() as folder:
+        run = ludus.train(ludus.scenario_path("particle/simple_spread"), f"{folder}/run", device="cpu",
+                          overrides={"learner.steps": steps, "run.threads": 1, **overrides})
+        policy = run.policy
+        policy.act(np.zeros((1000, 3, 18), np.float32))  # which is read from the folder now
+    return lambda rows: policy.act(rows.reshape(-1, 3, 18))[0].reshape(-1).copy()
 
 
 def main():
@@ -101,14 +137,12 @@ def main():
     parser.add_argument("--short", action="store_true", help="a moment of each, to see that it runs")
     options = parser.parse_args()
     steps, worlds, length = (200, 4, 25) if options.short else (options.steps, 16, 125)
-    for make in (OnLudus, OnMPE2):
-        env = make(worlds)
-        model = PPO("MlpPolicy", env, n_steps=length, batch_size=75 if options.short else 1500, gamma=0.95, seed=1,
-                    device="cpu")
-        before, wall, begin = judged(model, 1000), time.perf_counter(), time.process_time()
-        model.learn(steps * 3)
-        print(f"{make.__name__}: {time.perf_counter() - wall:.1f} s, {time.process_time() - begin:.1f} s of processor time; "
-              f"return of an agent {before:.2f} before, {judged(model, 1000):.2f} after")
+    few = {"run.environments": 4, "learner.evaluation_episodes": 2} if options.short else {}
+    print(f"simple_spread, three agents, {steps:,} steps of the environment where nothing else is said")
+    for name, make in (("PPO of Stable-Baselines3 on Ludus", OnLudus), ("PPO of Stable-Baselines3 on MPE2", OnMPE2)):
+        report(name, *with_sb3(make(worlds), steps, length, 75 if options.short else 1500))
+    report("graph MAPPO of Ludus, evaluations included", lambda: with_ludus(steps, few))
+    report(f"graph MAPPO of Ludus, {5 * steps:,} steps", lambda: with_ludus(5 * steps, few))
 
 
 if __name__ == "__main__":

@@ -9,7 +9,7 @@ from pathlib import Path
 import cffi
 import numpy as np
 
-ABI = 4
+ABI = 5
 
 ffi = cffi.FFI()
 
@@ -19,12 +19,14 @@ class Error(Exception):
 
     Attributes:
         message: what went wrong, in one line.
-        file, line, column: the place in a file that is to blame; ``None`` where there is none.
+        file: the file that is to blame, ``None`` where none is.
+        line, column: the place in it, ``None`` where it is the file as a whole.
         status: the name of the status, e.g. ``"ERROR_INPUT"``.
     """
 
     def __init__(self, message, file=None, line=None, column=None, status="ERROR_INPUT"):
-        place = f"{file}:{line}:{column}: " if file else ""
+        place = "".join(f"{part}:" for part in (file, line, column) if part is not None)
+        place += " " if place else ""
         super().__init__(place + message)
         self.message, self.file, self.line, self.column, self.status = message, file, line, column, status
 
@@ -58,7 +60,22 @@ _raised = int(re.search(r"#define LUDUS_ABI (\d+)", _text).group(1))
 if _raised != ABI:
     raise ImportError(f"{_header}: its ABI number is {_raised}, this package is made for {ABI}")
 ffi.cdef(declarations(_text))
-lib = ffi.dlopen(str(_path))
+
+
+def _load():
+    """The library, with threads of OpenMP that soon sleep where they have nothing to do: beside other programs those that
+    spin, as they do unless the environment tells them otherwise while they are loaded, make everything several times as
+    slow. The program `ludus` has the same. What the user has chosen stands, and the environment is left as it was."""
+    if {"OMP_WAIT_POLICY", "GOMP_SPINCOUNT"} & os.environ.keys():
+        return ffi.dlopen(str(_path))
+    os.environ["GOMP_SPINCOUNT"] = "1000"
+    try:
+        return ffi.dlopen(str(_path))
+    finally:
+        del os.environ["GOMP_SPINCOUNT"]
+
+
+lib = _load()
 if lib.ludus_abi() != ABI:
     raise ImportError(f"{_path}: its ABI number is {lib.ludus_abi()}, this package is made for {ABI}")
 

@@ -1,17 +1,20 @@
 """Steps per second through Python beside those of the same calls from C, and beside other libraries.
 
-    python -m ludus.bench [--seconds S] [--others]
+    python -m ludus.bench [--seconds S] [--others] [--training]
 
 Everything runs on one thread and is timed by the processor time of the process, in pairs A B B A, of which the best
 counts: a loaded machine disturbs that least. The loop in C is compiled with `cc`; without one, the library's function is
-called through cffi in its place, and the line says so.
+called through cffi in its place, and the line says so. `--others` adds other libraries, each beside ours, and `--training` the
+example that trains simple_spread on two libraries and with Ludus's own learner.
 """
 
 from __future__ import annotations
 
 import argparse
+import runpy
 import shutil
 import subprocess
+import sys
 import tempfile
 import time
 from pathlib import Path
@@ -88,14 +91,31 @@ def pairs(first, second, seconds, rounds=5):
     return min(a), min(b)
 
 
+class Goals:
+    """What is asked of the figures, and the least that was met."""
+
+    def __init__(self):
+        self.asked: dict[str, float] = {}
+        self.least: dict[str, float] = {}
+
+    def meet(self, what, asked, found):
+        self.asked[what] = asked
+        self.least[what] = min(self.least.get(what, found), found)
+
+    def tell(self):
+        for what, asked in self.asked.items():
+            kept = "reached" if self.least[what] >= asked else "NOT reached"
+            print(f"{what}: {self.least[what]:,.0f}, asked for {asked:,.0f}: {kept}")
+
+
 def choices_of(scenario, n):
     generator = np.random.default_rng(1)
     counts = np.array([agent.n_actions for agent in scenario.agents])
     return (generator.random((n, len(counts))) * counts).astype(np.int32)
 
 
-def batches(world, n, seconds, native):
-    """A loop in C against Batch.step and VectorEnv.step, which ask for the same."""
+def batches(world, n, seconds, native, goals):
+    """A loop in C against Batch.step and VectorEnv.step, which ask for the same. What copies is not held to the goal."""
     from .vector import END_OF, AutoresetMode, VectorEnv
     scenario = Scenario(scenario_path(world))
     choices = choices_of(scenario, n)
@@ -111,6 +131,8 @@ def batches(world, n, seconds, native):
                 step(actions)
 
         in_c, here = pairs(lambda k: native(base, k), run, seconds)
+        if "copy=True" not in name:
+            goals.meet(f"percent of the native batch at {n:,} environments", 95 if n >= 4096 else 70, 100 * in_c / here)
         print(f"  {name:<42}{n / here:>14,.0f} steps/s  {100 * in_c / here:5.1f} % of C ({n / in_c:,.0f})")
 
     print(f"{world}, {scenario.n_agents} agent{'s' * (scenario.n_agents > 1)}, {n} environments")
@@ -123,7 +145,7 @@ def batches(world, n, seconds, native):
         line(f"VectorEnv.step, {mode.name}, copy={copy}", env.step, given, END_OF[mode], env.batch.final_states is not None)
 
 
-def single(world, seconds, native):
+def single(world, seconds, native, goals):
     from .env import Env
     scenario = Scenario(scenario_path(world))
     batch = Batch(scenario, 1, seed=1, threads=1)
@@ -140,108 +162,51 @@ def single(world, seconds, native):
 
     in_c, here = pairs(lambda k: native(batch, k), gym, seconds)
     through, _ = pairs(lambda k: raw_loop(batch, k), gym, seconds)
+    goals.meet("steps/s of one environment through the C interface", 300_000, 1 / in_c)
+    goals.meet("steps/s of one environment through ludus.Env", 100_000, 1 / here)
     print(f"{scenario.name}, one environment")
     print(f"  {'the C interface':<42}{1 / in_c:>14,.0f} steps/s")
     print(f"  {'the same through cffi':<42}{1 / through:>14,.0f} steps/s")
     print(f"  {'ludus.Env':<42}{1 / here:>14,.0f} steps/s")
 
 
-def other(name, make, seconds, ours=None):
-    """One environment of another library, beside `ours`."""
-    try:
-        run = make()
-    except ImportError as error:
-        print(f"  {name:<42}{'not installed':>14} ({error.name})")
+def training(short):
+    """The example of two libraries, where this is the package of a source tree."""
+    example = Path(__file__).resolve().parents[1] / "examples" / "spread_on_two_libraries.py"
+    if not example.exists():
+        print("trainings: python/examples of the source tree is not beside this package")
         return
-    theirs, here = pairs(run, ours or run, seconds)
-    beside = f"  {here and theirs / here:6.1f} times as many here ({1 / here:,.0f})" if ours else ""
-    print(f"  {name:<42}{1 / theirs:>14,.0f} steps/s{beside}")
-
-
-def minigrid():
-    import gymnasium
-    import minigrid  # noqa: F401
-    env = gymnasium.make("MiniGrid-DoorKey-8x8-v0").unwrapped
-    env.reset(seed=1)
-
-    def run(k):
-        for i in range(k):
-            *_, terminated, truncated, _ = env.step(i * 7 % 7 if i % 3 else 2)
-            if terminated or truncated:
-                env.reset()
-
-    return run
-
-
-def key_door():
-    from .env import Env
-    env = Env(scenario_path("multigrid/key_door_8x8"), seed=1)
-    env.reset()
-
-    def run(k):
-        for i in range(k):
-            *_, terminated, truncated, _ = env.step(i * 7 % 7 if i % 3 else 2)
-            if terminated or truncated:
-                env.reset()
-
-    return run
-
-
-def parallel(env):
-    env.reset(seed=1)
-    rows = [{name: (i + k) % 5 for k, name in enumerate(env.agents)} for i in range(5)]
-
-    def run(k):
-        for i in range(k):
-            env.step(rows[i % 5])
-            if not env.agents:
-                env.reset()
-
-    return run
-
-
-def mpe2():
-    from mpe2 import simple_spread_v3
-    return parallel(simple_spread_v3.parallel_env(N=3, max_cycles=25))
-
-
-def simple_spread():
-    from .parallel import ParallelEnv
-    return parallel(ParallelEnv(scenario_path("particle/simple_spread"), seed=1))
-
-
-def pufferlib():
-    import pufferlib.ocean
-    env = pufferlib.ocean.env_creator("puffer_squared")(num_envs=1)
-    env.reset()
-    actions = np.zeros(1, np.int32)
-
-    def run(k):
-        for _ in range(k):
-            env.step(actions)
-
-    return run
+    called, sys.argv = sys.argv, [str(example), *(["--short"] if short else [])]
+    try:
+        runpy.run_path(str(example), run_name="__main__")
+    except ImportError as error:
+        print(f"trainings: {error.name} is not installed")
+    finally:
+        sys.argv = called
 
 
 def main(arguments=None):
     parser = argparse.ArgumentParser(prog="python -m ludus.bench", description=__doc__.splitlines()[0])
     parser.add_argument("--seconds", type=float, default=4, help="processor time of each line (%(default)s)")
     parser.add_argument("--others", action="store_true", help="other libraries too, where they are installed")
+    parser.add_argument("--training", action="store_true", help="trainings of simple_spread too")
     options = parser.parse_args(arguments)
     native = compiled_loop()
     if native is None:
         print("no C compiler: the library is called through cffi where these lines say C")
         native = raw_loop
+    goals = Goals()
     for n in (4096, 64):
         for world in ("multigrid/rescue", "multigrid/key_door_8x8", "particle/simple_spread"):
-            batches(world, n, options.seconds, native)
-    single("multigrid/tiny", options.seconds, native)
-    single("particle/simple", options.seconds, native)
+            batches(world, n, options.seconds, native, goals)
+    single("multigrid/tiny", options.seconds, native, goals)
+    single("particle/simple", options.seconds, native, goals)
+    goals.tell()
     if options.others:
-        print("one environment of other libraries")
-        other("MiniGrid DoorKey-8x8", minigrid, options.seconds, key_door())
-        other("MPE2 simple_spread, 3 agents", mpe2, options.seconds, simple_spread())
-        other("PufferLib squared", pufferlib, options.seconds)
+        from .bench_others import compare
+        compare(options.seconds)
+    if options.training:
+        training(options.seconds < 0.1)
 
 
 if __name__ == "__main__":

@@ -147,7 +147,8 @@ def train(scenario: str | os.PathLike | Scenario, run: str | os.PathLike, *,
 
 def record(scenario: str | os.PathLike | Scenario, path: str | os.PathLike, *, run: str | os.PathLike | None = None,
            episodes: int = 1, seed: int = 0, caption: str | None = None) -> None:
-    """Records episodes: as video (.mp4, .webm), pictures (.gif, .png), or as a data set in Minari's layout (.h5)."""
+    """Records episodes: as video (.mp4, .webm), pictures (.gif, .png), or as a data set in Minari's layout (.h5).
+    `caption` stands below the pictures: None what the scenario is about, "" nothing."""
     scenario = as_scenario(scenario)
     who = ffi.NULL if run is None else os.fspath(run).encode()
     to = os.fspath(path).encode()

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from conftest import SMALL
 
 import ludus
 from ludus._library import ffi, lib
@@ -127,6 +128,31 @@ def test_dlpack(scenario):
     assert mine.any()
 
 
+def test_torch(scenario):
+    """Tensors of PyTorch are stepped into, and see what is stepped, without a copy."""
+    torch = pytest.importorskip("torch", reason="torch is not installed")
+    batch = ludus.Batch(scenario("particle/simple_spread"), 5, seed=1)
+    rewards, seen = torch.zeros(5, 3), torch.zeros(5, 3, 18)
+    batch.bind(observations={"observation": seen}, rewards=rewards)
+    batch.reset()
+    first = seen.clone()
+    batch.step(np.ones((5, 3), np.int32))
+    assert rewards.abs().sum() > 0 and not torch.equal(first, seen)
+    for twin in (torch.from_dlpack(batch.terminated), torch.from_numpy(batch.terminated)):
+        assert twin.data_ptr() == batch.terminated.ctypes.data
+    with pytest.raises(ludus.Error, match="float32"):
+        batch.bind(rewards=torch.zeros(5, 3, dtype=torch.float64))
+
+
+def test_jax(scenario):
+    """JAX sees the arrays by DLPack; its own never change, so nothing is stepped into them."""
+    jax = pytest.importorskip("jax", reason="jax is not installed")
+    batch = ludus.Batch(scenario("particle/simple_spread"), 64, seed=1)
+    batch.reset()
+    seen = jax.numpy.from_dlpack(batch.observations["observation"])
+    assert np.array_equal(np.asarray(seen), batch.observations["observation"])
+
+
 def test_views_outlive_their_batch(scenario):
     batch = ludus.Batch(scenario("multigrid/tiny"), 3)
     states, expected = batch.states, batch.states.copy()
@@ -144,6 +170,12 @@ def test_errors(scenario, tmp_path):
     assert caught.value.line == 6 and caught.value.file == str(file) and "max_steps" in caught.value.message
     again = pickle.loads(pickle.dumps(caught.value))
     assert (again.line, str(again)) == (6, str(caught.value))
+    with pytest.raises(ludus.Error, match="^nowhere.yaml: no such file") as caught:
+        ludus.Scenario("nowhere.yaml")
+    assert caught.value.file == "nowhere.yaml" and caught.value.line is None
+    with pytest.raises(ludus.Error) as caught:
+        ludus.Solution(str(tmp_path))
+    assert caught.value.file and str(tmp_path) in caught.value.file
     batch = ludus.Batch(scenario("multigrid/tiny"), 2)
     with pytest.raises(ludus.Error, match="choice 99"):
         batch.step(np.array([[0], [99]]))
@@ -180,19 +212,29 @@ def test_states_and_snapshots(scenario):
 
 
 def bytes_of_run(_=None):
+    """States after some steps by two threads, and whether there are two."""
     batch = ludus.Batch(ludus.scenario_path("multigrid/unsteady_ground"), 200, seed=6, threads=2)
     for _ in range(5):
         batch.step()
-    return batch.states.tobytes()
+    return batch.states.tobytes(), len(os.listdir("/proc/self/task")) > 1
+
+
+def learned(folder):
+    """The parameters that a training with two threads ends with."""
+    ludus.train(ludus.Scenario("small.yaml", {"run.threads": 2}, text=SMALL), folder, device="cpu")
+    return (Path(folder) / "policy.safetensors").read_bytes()
 
 
 @pytest.mark.parametrize("method", ["fork", "spawn"])
 @pytest.mark.filterwarnings("ignore:.*multi-threaded.*:DeprecationWarning")
-def test_workers(method):
-    """Workers of a process that has used two threads get the same bytes."""
-    expected = bytes_of_run()
+def test_workers(method, tmp_path):
+    """Workers of a process that has used two threads use two as well and get the same bytes; so does it afterwards."""
+    expected, ours = bytes_of_run(), learned(tmp_path / "ours")
+    assert expected[1]
     with multiprocessing.get_context(method).Pool(2) as pool:
         assert pool.map_async(bytes_of_run, range(2)).get(timeout=120) == [expected, expected]
+        theirs = pool.map_async(learned, [tmp_path / "first", tmp_path / "second"]).get(timeout=240)
+    assert theirs == [ours, ours] and bytes_of_run() == expected
 
 
 def test_nothing_leaks(scenario):
@@ -200,10 +242,11 @@ def test_nothing_leaks(scenario):
     s = scenario("multigrid/tiny")
 
     def rounds(n):
-        for _ in range(n):
+        for i in range(n):
             batch = ludus.Batch(ludus.Scenario(s.path), 512)
             ludus.Policy(batch)
-            ludus.Renderer(s, 64)
+            if i % 8 == 0:
+                ludus.Renderer(s, 64)
             s.describe(batch.states[0])
             batch.step()
         gc.collect()

@@ -31,8 +31,11 @@ def test_pettingzoo_checkers(scenario, world):
     s = scenario(world)
     pettingzoo_test.parallel_api_test(ludus.ParallelEnv(s), num_cycles=200)
     pettingzoo_test.parallel_seed_test(lambda: ludus.ParallelEnv(s), num_cycles=60)
-    if s.world != "proof":  # whose episodes may end sooner, with a proof
-        pettingzoo_test.max_cycles_test(module(s.path))
+    if s.world == "proof":  # whose episodes may end sooner, with a proof
+        return
+    # draws of this checker follow no seed, and at times one begins before the goal
+    stays = {"multigrid.rewards.goal_ends": False} if world == "multigrid/key_door_8x8" else None
+    pettingzoo_test.max_cycles_test(module(s.path, overrides=stays))
 
 
 def test_numbers(scenario):

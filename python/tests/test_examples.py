@@ -33,6 +33,11 @@ def test_bench(capsys):
     """The benchmark prints what it measures; its figures are not judged here."""
     pytest.importorskip("gymnasium", reason="gymnasium is not installed")
     from ludus import bench
-    bench.main(["--seconds", "0.01"])
+    bench.main(["--seconds", "0.01", "--others"])
     out = capsys.readouterr().out
-    assert out.count("% of C") == 24 and "ludus.Env" in out
+    assert out.count("% of C") == 24 and "ludus.Env" in out and out.count(", asked for ") == 4
+    names = "MiniGrid", "MPE2", "PufferLib", "EnvPool"
+    lines = [line for line in out.splitlines() if any(name in line for name in names)]
+    assert len(lines) == 8
+    for line in lines:  # each was measured, or is named
+        assert "steps/s" in line or "not installed" in line or "does not run here" in line, line

@@ -2,6 +2,7 @@
 
 #include <assert.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -16,18 +17,34 @@
 
 enum { MAX_QUADS = 1024, MAX_POINTS = 512 };
 
+typedef struct layer {
+    SDL_Texture *texture;
+    int width, height;
+    uint64_t key;
+    bool valid;
+} layer;
+
+enum { MOST_HINTS = 96 };
+typedef struct hint {
+    lud_box box;
+    char text[384];
+} hint;
+
 struct lud_canvas {
     SDL_Renderer *renderer;
-    SDL_Surface *surface; /* offscreen: what is drawn on; null on a window */
-    float scale;
+    SDL_Surface *surface;   /* offscreen: what is drawn on; null on a window */
+    float own_scale, scale; /* as it was made, and magnified */
+    bool measured;          /* nothing is drawn */
+    bool clipped;
+    lud_box clip;
+    hint *hints; /* [MOST_HINTS] of this frame; null: none yet */
+    int n_hints;
     int width, height;
     lud_sprites *sprites;
     lud_font *font;
     lud_page *page;
-    SDL_Texture *layer;
-    int layer_width, layer_height;
-    uint64_t layer_key;
-    bool layer_valid;
+    layer layers[LUD_CANVAS_LAYERS];
+    int slot;          /* of the layer that is asked for */
     uint32_t *scratch; /* room for the picture that is being made */
     uint8_t *mask;
     size_t scratch_pixels;
@@ -60,7 +77,7 @@ lud_status lud_canvas_create(SDL_Renderer *renderer, float scale, lud_sprites *s
     }
     c->sprites = sprites;
     c->renderer = renderer;
-    c->scale = scale;
+    c->scale = c->own_scale = scale;
     for (int k = 0; k < MAX_QUADS; k++) {
         static const int corner[6] = {0, 1, 2, 0, 2, 3};
         for (int i = 0; i < 6; i++) c->indices[6 * k + i] = 4 * k + corner[i];
@@ -98,7 +115,8 @@ lud_status lud_canvas_create_offscreen(int width, int height, float scale, lud_c
 
 void lud_canvas_destroy(lud_canvas *canvas) {
     if (!canvas) return;
-    if (canvas->layer) SDL_DestroyTexture(canvas->layer);
+    for (int k = 0; k < LUD_CANVAS_LAYERS; k++)
+        if (canvas->layers[k].texture) SDL_DestroyTexture(canvas->layers[k].texture);
     lud_page_destroy(canvas->page);
     lud_font_destroy(canvas->font);
     lud_sprites_destroy(canvas->sprites);
@@ -106,7 +124,7 @@ void lud_canvas_destroy(lud_canvas *canvas) {
         SDL_DestroyRenderer(canvas->renderer);
         SDL_FreeSurface(canvas->surface);
     }
-    LUD_FREE(canvas->scratch, canvas->mask, canvas);
+    LUD_FREE(canvas->scratch, canvas->mask, canvas->hints, canvas);
 }
 
 int lud_canvas_width(const lud_canvas *canvas) {
@@ -117,6 +135,40 @@ int lud_canvas_height(const lud_canvas *canvas) {
 }
 float lud_canvas_scale(const lud_canvas *canvas) {
     return canvas->scale;
+}
+
+void lud_canvas_magnify(lud_canvas *canvas, float factor) {
+    canvas->scale = canvas->own_scale * factor;
+}
+
+void lud_canvas_measure(lud_canvas *canvas, bool measured) {
+    canvas->measured = measured;
+}
+
+/* ---- hints ---- */
+
+void lud_canvas_hint(lud_canvas *canvas, lud_box box, const char *text) {
+    if (canvas->measured || canvas->n_hints == MOST_HINTS) return;
+    if (!canvas->hints) canvas->hints = calloc(MOST_HINTS, sizeof *canvas->hints);
+    if (!canvas->hints) return;
+    if (canvas->clipped) {
+        const lud_box c = canvas->clip;
+        const float right = fminf(box.x + box.w, c.x + c.w), bottom = fminf(box.y + box.h, c.y + c.h);
+        box.x = fmaxf(box.x, c.x);
+        box.y = fmaxf(box.y, c.y);
+        box.w = right - box.x;
+        box.h = bottom - box.y;
+        if (box.w <= 0 || box.h <= 0) return;
+    }
+    hint *h = &canvas->hints[canvas->n_hints++];
+    h->box = box;
+    snprintf(h->text, sizeof h->text, "%s", text);
+}
+
+const char *lud_canvas_hint_at(const lud_canvas *canvas, float x, float y) {
+    for (int k = canvas->n_hints - 1; k >= 0; k--)
+        if (lud_box_contains(canvas->hints[k].box, x, y)) return canvas->hints[k].text;
+    return NULL;
 }
 
 /* ---- frames and layers ---- */
@@ -131,6 +183,7 @@ static void flush(lud_canvas *canvas) {
 
 void lud_canvas_begin(lud_canvas *canvas, lud_rgba clear) {
     canvas->incomplete = false;
+    canvas->slot = canvas->n_hints = 0;
     SDL_ClearError();
     SDL_GetRendererOutputSize(canvas->renderer, &canvas->width, &canvas->height);
     SDL_SetRenderDrawColor(canvas->renderer, clear.r, clear.g, clear.b, 255);
@@ -157,26 +210,31 @@ lud_status lud_canvas_check(const lud_canvas *canvas, lud_error *error) {
 
 void lud_canvas_forget(lud_canvas *canvas) {
     lud_page_clear(canvas->page);
-    canvas->layer_valid = false;
+    for (int k = 0; k < LUD_CANVAS_LAYERS; k++) canvas->layers[k].valid = false;
+}
+
+void lud_canvas_layer_choose(lud_canvas *canvas, int number) {
+    assert(number >= 0 && number < LUD_CANVAS_LAYERS);
+    canvas->slot = number;
 }
 
 bool lud_canvas_layer_begin(lud_canvas *canvas, uint64_t key, lud_rgba clear) {
-    bool fits =
-        canvas->layer && canvas->layer_width == canvas->width && canvas->layer_height == canvas->height;
-    if (fits && canvas->layer_valid && canvas->layer_key == key) return false;
+    layer *l = &canvas->layers[canvas->slot];
+    const bool fits = l->texture && l->width == canvas->width && l->height == canvas->height;
+    if (fits && l->valid && l->key == key) return false;
     flush(canvas);
     if (!fits) {
-        if (canvas->layer) SDL_DestroyTexture(canvas->layer);
-        canvas->layer = SDL_CreateTexture(canvas->renderer, SDL_PIXELFORMAT_ARGB8888,
-                                          SDL_TEXTUREACCESS_TARGET, canvas->width, canvas->height);
-        canvas->layer_width = canvas->width;
-        canvas->layer_height = canvas->height;
-        if (canvas->layer) SDL_SetTextureBlendMode(canvas->layer, SDL_BLENDMODE_NONE);
+        if (l->texture) SDL_DestroyTexture(l->texture);
+        l->texture = SDL_CreateTexture(canvas->renderer, SDL_PIXELFORMAT_ARGB8888, SDL_TEXTUREACCESS_TARGET,
+                                       canvas->width, canvas->height);
+        l->width = canvas->width;
+        l->height = canvas->height;
+        if (l->texture) SDL_SetTextureBlendMode(l->texture, SDL_BLENDMODE_NONE);
     }
-    canvas->layer_key = key;
-    canvas->layer_valid = canvas->layer != NULL;
+    l->key = key;
+    l->valid = l->texture != NULL;
     /* without memory for a layer the caller draws straight onto the canvas, every frame */
-    if (canvas->layer) SDL_SetRenderTarget(canvas->renderer, canvas->layer);
+    if (l->texture) SDL_SetRenderTarget(canvas->renderer, l->texture);
     SDL_SetRenderDrawColor(canvas->renderer, clear.r, clear.g, clear.b, 255);
     SDL_RenderClear(canvas->renderer);
     return true;
@@ -188,19 +246,23 @@ void lud_canvas_layer_end(lud_canvas *canvas) {
 }
 
 void lud_canvas_layer_draw(lud_canvas *canvas) {
-    if (!canvas->layer) return;
+    const layer *l = &canvas->layers[canvas->slot];
+    if (!l->texture) return;
     flush(canvas);
-    SDL_RenderCopy(canvas->renderer, canvas->layer, NULL, NULL);
+    SDL_RenderCopy(canvas->renderer, l->texture, NULL, NULL);
 }
 
 void lud_canvas_clip(lud_canvas *canvas, lud_box box) {
     flush(canvas);
+    canvas->clipped = true;
+    canvas->clip = box;
     SDL_Rect rect = {(int)floorf(box.x), (int)floorf(box.y), (int)ceilf(box.w), (int)ceilf(box.h)};
     SDL_RenderSetClipRect(canvas->renderer, &rect);
 }
 
 void lud_canvas_unclip(lud_canvas *canvas) {
     flush(canvas);
+    canvas->clipped = false;
     SDL_RenderSetClipRect(canvas->renderer, NULL);
 }
 
@@ -208,7 +270,7 @@ void lud_canvas_unclip(lud_canvas *canvas) {
 
 static void quad(lud_canvas *canvas, SDL_Texture *texture, float x, float y, float w, float h,
                  SDL_Rect source, lud_rgba colour) {
-    if (w <= 0 || h <= 0 || !colour.a) return;
+    if (w <= 0 || h <= 0 || !colour.a || canvas->measured) return;
     if (canvas->n_quads == MAX_QUADS || (canvas->n_quads && canvas->pending != texture)) flush(canvas);
     canvas->pending = texture;
     const float unit = 1.0f / LUD_PAGE_SIDE; /* a power of two: texture coordinates are exact */
@@ -460,7 +522,7 @@ static float text_pixels(const lud_canvas *canvas, lud_text_size size) {
     return whole((size == LUD_TEXT_SMALL ? 13.0f : 18.0f) * canvas->scale);
 }
 
-size_t lud_canvas_text_fitting(const lud_canvas *canvas, const char *text, float width) {
+size_t lud_canvas_text_breaking(const lud_canvas *canvas, lud_text_size size, const char *text, float width) {
     size_t length = 0, space = 0;
     char part[512];
     while (text[length]) {
@@ -470,12 +532,32 @@ size_t lud_canvas_text_fitting(const lud_canvas *canvas, const char *text, float
         if (end >= sizeof part) break;
         memcpy(part, text, end);
         part[end] = 0;
-        if (length && lud_canvas_text_width(canvas, LUD_TEXT_SMALL, part) > width)
-            return space ? space : length;
+        if (length && lud_canvas_text_width(canvas, size, part) > width) return space ? space : length;
         length = end;
         if (text[length] == ' ') space = length;
     }
     return length;
+}
+
+size_t lud_canvas_text_fitting(const lud_canvas *canvas, const char *text, float width) {
+    return lud_canvas_text_breaking(canvas, LUD_TEXT_SMALL, text, width);
+}
+
+int lud_canvas_text_wrapped(lud_canvas *canvas, float x, float y, float width, float row, lud_text_size size,
+                            lud_rgba colour, const char *text) {
+    int n = 0;
+    while (*text) {
+        const char *newline = strchr(text, '\n');
+        char line[512];
+        snprintf(line, sizeof line, "%.*s", newline ? (int)(newline - text) : (int)strlen(text), text);
+        size_t length = lud_canvas_text_breaking(canvas, size, line, width);
+        const bool whole = !line[length] && (!text[length] || text[length] == '\n');
+        line[length] = 0;
+        lud_canvas_text(canvas, x, y + (float)n++ * row, size, colour, line);
+        text += length + (whole && newline);
+        while (!whole && *text == ' ') text++;
+    }
+    return n;
 }
 
 float lud_canvas_line_height(const lud_canvas *canvas, lud_text_size size) {
@@ -522,6 +604,7 @@ float lud_canvas_text_cut(lud_canvas *canvas, float x, float y, float width, lud
                           lud_rgba colour, const char *text) {
     if (lud_canvas_text_width(canvas, size, text) <= width)
         return lud_canvas_text(canvas, x, y, size, colour, text);
+    lud_canvas_hint(canvas, (lud_box){x, y, width, lud_canvas_line_height(canvas, size)}, text);
     const uint32_t ellipsis = 0x2026;
     float pixels = text_pixels(canvas, size), pen = x,
           dots = lud_font_advance(canvas->font, ellipsis, pixels);

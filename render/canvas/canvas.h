@@ -30,6 +30,16 @@ void lud_canvas_destroy(lud_canvas *canvas);
 int lud_canvas_width(const lud_canvas *canvas);
 int lud_canvas_height(const lud_canvas *canvas);
 float lud_canvas_scale(const lud_canvas *canvas);
+/* Makes texts, and what is laid out by the scale, so many times as large as at the canvas's own scale. */
+void lud_canvas_magnify(lud_canvas *canvas, float factor);
+/* While it is measured nothing is drawn: to find out how much room something takes. */
+void lud_canvas_measure(lud_canvas *canvas, bool measured);
+
+/* What is said about a place of this frame when it is pointed at; without memory for it nothing is. Texts
+ * that are cut say themselves whole. */
+void lud_canvas_hint(lud_canvas *canvas, lud_box box, const char *text);
+/* The last one at a point, of the frame that was drawn last; null: none. */
+const char *lud_canvas_hint_at(const lud_canvas *canvas, float x, float y);
 
 /* A frame: begin clears, end draws what is pending and, on a window, shows it. */
 void lud_canvas_begin(lud_canvas *canvas, lud_rgba clear);
@@ -42,6 +52,10 @@ lud_status lud_canvas_check(const lud_canvas *canvas, lud_error *error);
 /* After the device lost its textures (SDL_RENDER_TARGETS_RESET, SDL_RENDER_DEVICE_RESET). */
 void lud_canvas_forget(lud_canvas *canvas);
 
+/* Where several worlds are drawn side by side each has a layer, by its number below LUD_CANVAS_LAYERS; 0 at
+ * first in every frame. */
+enum { LUD_CANVAS_LAYERS = 8 };
+void lud_canvas_layer_choose(lud_canvas *canvas, int number);
 /* A layer is what stays the same from frame to frame, kept as a picture as large as the canvas. `begin`
  * returns true when the layer of this key has to be drawn (over `clear`), followed by `end`; `draw` then puts
  * it on the canvas. */
@@ -86,5 +100,9 @@ float lud_canvas_text_cut(lud_canvas *canvas, float x, float y, float width, lud
                           lud_rgba colour, const char *text);
 float lud_canvas_text_width(const lud_canvas *canvas, lud_text_size size, const char *text);
 float lud_canvas_line_height(const lud_canvas *canvas, lud_text_size size);
-/* Bytes of a small text that fit into `width`, broken at a space where there is one. */
+/* Bytes of a text that fit into `width`, broken at a space where there is one; of a small one. */
+size_t lud_canvas_text_breaking(const lud_canvas *canvas, lud_text_size size, const char *text, float width);
 size_t lud_canvas_text_fitting(const lud_canvas *canvas, const char *text, float width);
+/* Text on as many lines as it needs, a newline ends one; returns their number. */
+int lud_canvas_text_wrapped(lud_canvas *canvas, float x, float y, float width, float row, lud_text_size size,
+                            lud_rgba colour, const char *text);

@@ -1,7 +1,5 @@
 #include "render/viewer/help.h"
 
-#include <math.h>
-
 static const char *const help_lines[][2] = {
     {"Time", NULL},
     {"Space", "play, pause"},
@@ -9,13 +7,14 @@ static const char *const help_lines[][2] = {
     {",  or  Left", "one step back"},
     {"Home   End", "first, last known state"},
     {"+   -", "faster, slower"},
-    {"N   Shift N", "next episode, previous recorded one"},
+    {"N   Shift N", "next episode, the one before"},
     {"R   Shift R", "another seed, same seed again"},
-    {"X", "play on or stop where an episode ends"},
+    {"X", "play on, or stop at an end"},
     {"Look", NULL},
     {"Click", "everything about a cell or agent"},
     {"Tab", "next agent"},
     {"Drag   Wheel", "move (things too), zoom"},
+    {"K", "next of several sides"},
     {"F", "fit the world into the window"},
     {"G", "follow the selected agent"},
     {"B", "successors of the joint action"},
@@ -36,49 +35,86 @@ static const char *const help_lines[][2] = {
     {"M", "smooth motion on, off"},
     {"T", "light, dark"},
     {"H", "this page"},
+    {"Ctrl +   Ctrl -", "larger, smaller; Ctrl 0 as at first"},
+    {"F11", "full screen"},
+    {"PgUp   PgDn", "scroll a panel, as the wheel does"},
     {"Esc", "let go; Ctrl Q ends"},
 };
 
-void lud_help_draw(lud_canvas *canvas, const lud_theme *theme) {
-    enum { N_LINES = sizeof help_lines / sizeof *help_lines };
-    float w = (float)lud_canvas_width(canvas), h = (float)lud_canvas_height(canvas);
-    float s = lud_canvas_scale(canvas), row = lud_canvas_line_height(canvas, LUD_TEXT_SMALL) + 2 * s,
-          pad = 20 * s, gap = 8 * s;
+enum { N_LINES = sizeof help_lines / sizeof *help_lines };
+
+/* How the page is divided at the canvas's scale. */
+typedef struct page {
+    float s, row, pad, gap, title, column;
+    int split; /* where the second column begins, N_LINES: there is none */
+    lud_box box;
+} page;
+
+static page lay_out(const lud_canvas *canvas) {
+    const float w = (float)lud_canvas_width(canvas), h = (float)lud_canvas_height(canvas),
+                s = lud_canvas_scale(canvas);
+    page p = {.s = s,
+              .row = lud_canvas_line_height(canvas, LUD_TEXT_SMALL) + 2 * s,
+              .pad = 20 * s,
+              .gap = 8 * s,
+              .title = lud_canvas_line_height(canvas, LUD_TEXT_LARGE) + 6 * s,
+              .column = 330 * s,
+              .split = N_LINES};
     int n_headings = 0;
     for (int k = 0; k < N_LINES; k++) n_headings += !help_lines[k][1];
-    float title = lud_canvas_line_height(canvas, LUD_TEXT_LARGE) + 6 * s;
-    int n_columns = (float)N_LINES * row + (float)n_headings * gap + title + 2 * pad > h ? 2 : 1;
-    int split = N_LINES;
-    if (n_columns == 2) /* the second column begins with the heading nearest to the middle */
-        for (int k = N_LINES / 2 + 2; k > 0; k--)
-            if (!help_lines[k][1]) {
-                split = k;
-                break;
-            }
-    float column = 330 * s, key = 110 * s;
-    int longer = n_columns == 2 && N_LINES - split > split ? N_LINES - split : split;
-    float width = column * (float)n_columns + 2 * pad,
-          height = (float)longer * row + 4 * gap + title + 2 * pad;
-    lud_box box = {(w - width) * 0.5f, fmaxf((h - height) * 0.5f, 4), width, height};
-    lud_canvas_rect(canvas, (lud_box){0, 0, w, h}, lud_faded(theme->ground, 0.72f));
-    lud_canvas_round_rect(canvas, box, 12 * s, theme->panel);
-    lud_canvas_frame(canvas, box, 12 * s, 1, theme->grid_line);
-    lud_canvas_text(canvas, box.x + pad, box.y + pad - 4 * s, LUD_TEXT_LARGE, theme->text, "Keys");
-    float x = box.x + pad, y = box.y + pad + title;
+    const bool two = (float)N_LINES * p.row + (float)n_headings * p.gap + p.title + 2 * p.pad > h;
+    for (int k = N_LINES / 2 + 2; two && k > 0; k--) /* the heading nearest to the middle */
+        if (!help_lines[k][1]) {
+            p.split = k;
+            break;
+        }
+    const int longer = two && N_LINES - p.split > p.split ? N_LINES - p.split : p.split;
+    const float width = p.column * (two ? 2 : 1) + 2 * p.pad,
+                height = (float)longer * p.row + 4 * p.gap + p.title + 2 * p.pad;
+    p.box = (lud_box){(w - width) * 0.5f, (h - height) * 0.5f, width, height};
+    return p;
+}
+
+static void draw_page(const page *p, lud_canvas *canvas, const lud_theme *theme) {
+    const lud_box box = p->box;
+    lud_canvas_rect(canvas,
+                    (lud_box){0, 0, (float)lud_canvas_width(canvas), (float)lud_canvas_height(canvas)},
+                    lud_faded(theme->ground, 0.72f));
+    lud_canvas_round_rect(canvas, box, 12 * p->s, theme->panel);
+    lud_canvas_frame(canvas, box, 12 * p->s, 1, theme->grid_line);
+    lud_canvas_text(canvas, box.x + p->pad, box.y + p->pad - 4 * p->s, LUD_TEXT_LARGE, theme->text, "Keys");
+    float x = box.x + p->pad, y = box.y + p->pad + p->title;
     for (int k = 0; k < N_LINES; k++) {
-        if (k == split) {
-            x += column;
-            y = box.y + pad + title;
+        if (k == p->split) {
+            x += p->column;
+            y = box.y + p->pad + p->title;
         }
         if (!help_lines[k][1]) {
-            if (k && k != split) y += gap;
+            if (k && k != p->split) y += p->gap;
             lud_canvas_text(canvas, x, y, LUD_TEXT_SMALL, theme->accent, help_lines[k][0]);
         } else {
             lud_canvas_text(canvas, x, y, LUD_TEXT_SMALL, theme->text, help_lines[k][0]);
-            lud_canvas_text(canvas, x + key, y, LUD_TEXT_SMALL, theme->muted, help_lines[k][1]);
+            lud_canvas_text(canvas, x + 110 * p->s, y, LUD_TEXT_SMALL, theme->muted, help_lines[k][1]);
         }
-        y += row;
+        y += p->row;
     }
+}
+
+void lud_help_draw(lud_canvas *canvas, const lud_theme *theme) {
+    const float scale = lud_canvas_scale(canvas);
+    lud_canvas_magnify(canvas, 1);
+    const float factor = scale / lud_canvas_scale(canvas);
+    lud_canvas_magnify(canvas, factor);
+    page p = lay_out(canvas);
+    for (float f = factor;
+         p.box.x < 0 || p.box.y < 0;) { /* all of it has room, if need be in smaller letters */
+        f *= 0.95f;
+        if (f < 0.3f * factor) break;
+        lud_canvas_magnify(canvas, f);
+        p = lay_out(canvas);
+    }
+    draw_page(&p, canvas, theme);
+    lud_canvas_magnify(canvas, factor);
 }
 
 void lud_help_draw_first_keys(lud_canvas *canvas, const lud_theme *theme) {

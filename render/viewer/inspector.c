@@ -14,75 +14,45 @@ typedef struct cursor {
     int selected; /* agent, -1: none */
     lud_canvas *canvas;
     const lud_theme *theme;
-    float x, y, width, bottom, row, s;
+    float x, y, width, row, s;
+    float bottom; /* of what is seen without scrolling */
+    bool rows;    /* agents have a row each; else they stand side by side */
 } cursor;
 
-static bool room(const cursor *c, float height) {
-    return c->y + height <= c->bottom;
+/* A text on as many lines as it needs. */
+static void wrapped(cursor *c, float x, float width, float row, lud_text_size size, lud_rgba colour,
+                    const char *text) {
+    c->y += row * (float)lud_canvas_text_wrapped(c->canvas, x, c->y, width, row, size, colour, text);
 }
 
 static void heading(cursor *c, const char *text) {
-    float height = lud_canvas_line_height(c->canvas, LUD_TEXT_LARGE);
-    if (!room(c, height)) return;
-    lud_canvas_text_cut(c->canvas, c->x, c->y, c->width, LUD_TEXT_LARGE, c->theme->text, text);
-    c->y += height + 2 * c->s;
+    wrapped(c, c->x, c->width, lud_canvas_line_height(c->canvas, LUD_TEXT_LARGE), LUD_TEXT_LARGE,
+            c->theme->text, text);
+    c->y += 2 * c->s;
 }
 
 static void small_heading(cursor *c, const char *text) {
     c->y += 8 * c->s;
-    if (!room(c, c->row)) return;
-    lud_canvas_text_cut(c->canvas, c->x, c->y, c->width, LUD_TEXT_SMALL, c->theme->accent, text);
-    c->y += c->row;
+    wrapped(c, c->x, c->width, c->row, LUD_TEXT_SMALL, c->theme->accent, text);
 }
 
-/* Words on as many lines as they need, at most `most`. */
-static void paragraph(cursor *c, const char *text, int most) {
-    for (int line = 0; *text && line < most && room(c, c->row); line++) {
-        size_t length = lud_canvas_text_fitting(c->canvas, text, c->width);
-        char part[512];
-        snprintf(part, sizeof part, "%.*s%s", (int)length, text,
-                 line == most - 1 && text[length] ? "..." : "");
-        lud_canvas_text_cut(c->canvas, c->x, c->y, c->width, LUD_TEXT_SMALL, c->theme->muted, part);
-        c->y += c->row;
-        for (text += length; *text == ' ';) text++;
-    }
+static void paragraph(cursor *c, const char *text) {
+    wrapped(c, c->x, c->width, c->row, LUD_TEXT_SMALL, c->theme->muted, text);
     c->y += 4 * c->s;
 }
 
-/* A text line by line, long ones broken; at most `most` lines in all. */
-static void lines(cursor *c, const char *text, int most) {
-    int n = 0;
-    while (*text && n < most && room(c, c->row)) {
-        const char *newline = strchr(text, '\n');
-        char line[512];
-        snprintf(line, sizeof line, "%.*s", newline ? (int)(newline - text) : (int)strlen(text), text);
-        const size_t length = lud_canvas_text_fitting(c->canvas, line, c->width);
-        const bool whole = !line[length];
-        if (!whole && length == 0) return;
-        line[length] = 0;
-        lud_canvas_text_cut(c->canvas, c->x, c->y, c->width, LUD_TEXT_SMALL, c->theme->text, line);
-        c->y += c->row;
-        n++;
-        text += whole ? strlen(line) + (newline != NULL) : length;
-        while (!whole && *text == ' ') text++;
-    }
+static void lines(cursor *c, const char *text) {
+    wrapped(c, c->x, c->width, c->row, LUD_TEXT_SMALL, c->theme->text, text);
 }
 
-/* A name and its value; a long value goes on below. */
+/* A name and its value beside it; both go on below where they are long. */
 static void pair(cursor *c, const char *name, const char *value) {
-    if (!room(c, c->row)) return;
-    float column = fminf(112 * c->s, c->width * 0.45f), width = c->width - column;
-    lud_canvas_text_cut(c->canvas, c->x, c->y, column - 6, LUD_TEXT_SMALL, c->theme->muted, name);
-    size_t length = lud_canvas_text_fitting(c->canvas, value, width);
-    bool goes_on = value[length] && room(c, 2 * c->row);
-    char part[512];
-    snprintf(part, sizeof part, "%.*s", goes_on ? (int)length : (int)strlen(value), value);
-    lud_canvas_text_cut(c->canvas, c->x + column, c->y, width, LUD_TEXT_SMALL, c->theme->text, part);
-    c->y += c->row;
-    if (!goes_on) return;
-    for (value += length; *value == ' ';) value++;
-    lud_canvas_text_cut(c->canvas, c->x + column, c->y, width, LUD_TEXT_SMALL, c->theme->text, value);
-    c->y += c->row;
+    const float column = fminf(112 * c->s, c->width * 0.45f), top = c->y;
+    wrapped(c, c->x, column - 6, c->row, LUD_TEXT_SMALL, c->theme->muted, name);
+    const float below = c->y;
+    c->y = top;
+    wrapped(c, c->x + column, c->width - column, c->row, LUD_TEXT_SMALL, c->theme->text, value);
+    c->y = fmaxf(fmaxf(c->y, below), top + c->row);
 }
 
 /* Lines `name<tab>value`; a line without a tab is a heading. */
@@ -168,9 +138,9 @@ static void draw_exchange(cursor *c, int agent) {
     if (before && c->stage->overlay &&
         lud_overlay_agent_text(c->stage->overlay, before, agent, &read, &written)) {
         small_heading(c, "It wrote");
-        lines(c, written.bytes ? written.bytes : "", 6);
+        lines(c, written.bytes ? written.bytes : "");
         small_heading(c, "It had read");
-        lines(c, read.bytes ? read.bytes : "", 40);
+        lines(c, read.bytes ? read.bytes : "");
     }
     lud_text_free(&read);
     lud_text_free(&written);
@@ -203,11 +173,9 @@ static void draw_agent(cursor *c, int agent) {
     draw_components(c, agent);
     if (c->what->takeover->taken[agent]) {
         draw_keys(c, agent);
-    } else if (room(c, 2 * c->row)) {
+    } else {
         c->y += 4 * c->s;
-        lud_canvas_text_cut(c->canvas, c->x, c->y, c->width, LUD_TEXT_SMALL, c->theme->muted,
-                            "C  take the controls");
-        c->y += c->row;
+        paragraph(c, "C  take the controls");
     }
     draw_exchange(c, agent);
 }
@@ -262,8 +230,8 @@ static int chips_a_row(const cursor *c) {
 /* Where rows have no room: portraits with numbers, side by side. */
 static void draw_agent_chips(cursor *c, float height) {
     float side = portrait_side(c), width = chip_width(c);
-    int a_row = chips_a_row(c), n = c->layout->n_agents, shown = 0;
-    for (int i = 0; i < n && room(c, height * (float)(i / a_row + 1) - 4 * c->s); i++, shown++) {
+    const int a_row = chips_a_row(c), n = c->layout->n_agents;
+    for (int i = 0; i < n; i++) {
         float x = c->x + (float)(i % a_row) * width, y = c->y + (float)(i / a_row) * height;
         highlight(c, i, (lud_box){x - 6 * c->s, y - 2, width - 4 * c->s, height});
         portrait(c, i, x, y, (int)side);
@@ -272,20 +240,12 @@ static void draw_agent_chips(cursor *c, float height) {
         lud_canvas_text(c->canvas, x + side + 5 * c->s, y + (side - c->row) * 0.5f, LUD_TEXT_SMALL,
                         c->theme->text, text);
     }
-    c->y += height * (float)((shown + a_row - 1) / a_row);
-}
-
-/* Height that the agents need at least. */
-static float chips_height(const cursor *c) {
-    int a_row = chips_a_row(c), rows = (c->layout->n_agents + a_row - 1) / a_row;
-    const float most = 0.4f * (c->bottom - c->y); /* of crowds the first have room */
-    return fminf((float)rows * (portrait_side(c) + 4 * c->s) + 8 * c->s, most);
+    c->y += height * (float)((n + a_row - 1) / a_row);
 }
 
 static void draw_agents(cursor *c, lud_inspector *inspector) {
-    float height = portrait_side(c) + 4 * c->s, heading_height = 8 * c->s + c->row;
-    int n = c->layout->n_agents;
-    bool rows = room(c, heading_height + (float)n * height);
+    const float height = portrait_side(c) + 4 * c->s;
+    const bool rows = c->rows;
     if (rows)
         small_heading(c, "Agents");
     else
@@ -344,11 +304,11 @@ static void draw_returns(cursor *c) {
     double low = 0, high = 0;
     bool rewarded = false;
     for (int i = 0; i < n; i++) rewarded |= return_range(c->stage->player, i, &low, &high);
-    float heading_height = 8 * s + c->row;
-    if (!rewarded || !room(c, heading_height + height)) return;
-    int rows = (n + 1) / 2;
-    bool each = room(c, heading_height + (float)rows * height);
-    height = fminf((c->bottom - c->y - heading_height) / (float)(each ? rows : 1), 120 * s);
+    if (!rewarded) return;
+    const float left = c->bottom - c->y - 8 * s - c->row; /* below the heading, without scrolling */
+    const int rows = (n + 1) / 2;
+    const bool each = left >= (float)rows * height;
+    height = fminf(fmaxf(left / (float)(each ? rows : 1), height), 120 * s);
     bool together = !each && c->selected < 0;
     small_heading(c, together ? "Rewards so far, all agents" : "Rewards so far");
     lud_chart chart = {.length = lud_stage_length(c->stage),
@@ -399,15 +359,12 @@ static void draw_successors(cursor *c) {
         if (i) lud_text_append(&text, ", ");
         append_action(c, state, i, list->plan[i], &text);
     }
-    if (room(c, c->row) && text.bytes) {
-        lud_canvas_text_cut(c->canvas, c->x, c->y, c->width, LUD_TEXT_SMALL, c->theme->text, text.bytes);
-        c->y += c->row;
-    }
+    lines(c, text.bytes ? text.bytes : "");
     if (!found->n) pair(c, "none", "the state is terminal");
     /* likeliest first; few enough to look for the next best each time */
     double last = 2;
     size_t last_index = 0;
-    for (size_t shown = 0; shown < found->n && room(c, c->row + 4 * c->s); shown++) {
+    for (size_t shown = 0; shown < found->n; shown++) {
         size_t best = found->n;
         for (size_t k = 0; k < found->n; k++) {
             double p = found->probability[k];
@@ -431,9 +388,10 @@ static void draw_successors(cursor *c) {
         char percent[16];
         snprintf(percent, sizeof percent, "%.1f%%", 100 * last);
         lud_canvas_text(c->canvas, c->x + 6 * c->s, c->y, LUD_TEXT_SMALL, c->theme->text, percent);
-        lud_canvas_text_cut(c->canvas, c->x + bar + 8 * c->s, c->y, c->width - bar - 8 * c->s, LUD_TEXT_SMALL,
-                            c->theme->muted, text.bytes ? text.bytes : "");
-        c->y += c->row + 3 * c->s;
+        const float top = c->y;
+        wrapped(c, c->x + bar + 8 * c->s, c->width - bar - 8 * c->s, c->row, LUD_TEXT_SMALL, c->theme->muted,
+                text.bytes ? text.bytes : "");
+        c->y = fmaxf(c->y, top + c->row) + 3 * c->s;
     }
     lud_text_free(&text);
 }
@@ -456,7 +414,7 @@ static void draw_subject(cursor *c) {
     } else {
         char text[64];
         heading(c, scenario->name ? scenario->name : scenario->world->name);
-        if (scenario->about && c->what->about) paragraph(c, scenario->about, 4);
+        if (scenario->about && c->what->about) paragraph(c, scenario->about);
         pair(c, "world", scenario->world->name);
         snprintf(text, sizeof text, "%llu", (unsigned long long)lud_player_seed(player));
         pair(c, "seed", text);
@@ -469,17 +427,37 @@ static void draw_subject(cursor *c) {
         const lud_draw_world *kind = c->stage->drawing->kind;
         if (!kind->legend) return;
         c->y += 8 * c->s;
-        const lud_box box = {c->x, c->y, c->width, c->bottom - c->y};
+        const lud_box box = {c->x, c->y, c->width, 1e5f}; /* as high as it likes */
         c->y += kind->legend(c->stage->drawing, c->canvas, c->theme, lud_player_state(player), box);
     }
 }
 
-void lud_inspector_draw(lud_inspector *inspector, lud_canvas *canvas, const lud_theme *theme, lud_box column,
-                        const lud_inspected *what) {
+enum { SUBJECT = 1, AGENTS = 2, REST = 4 };
+
+static void draw_parts(cursor *c, lud_inspector *inspector, int parts) {
+    if (parts & SUBJECT) draw_subject(c);
+    if (parts & AGENTS) draw_agents(c, inspector);
+    if (parts & REST && c->what->successors) draw_successors(c);
+    if (parts & REST) draw_returns(c);
+}
+
+/* The height that parts take. */
+static float height_of(cursor c, int parts) {
+    lud_inspector ignored = {0};
+    const float top = c.y;
+    lud_canvas_measure(c.canvas, true);
+    draw_parts(&c, &ignored, parts);
+    lud_canvas_measure(c.canvas, false);
+    return c.y - top;
+}
+
+void lud_inspector_draw(lud_inspector *inspector, lud_scroll *scroll, lud_canvas *canvas,
+                        const lud_theme *theme, lud_box column, const lud_inspected *what) {
     float s = lud_canvas_scale(canvas), pad = 16 * s;
     lud_box card = {column.x, column.y + pad, column.w - pad, column.h - 2 * pad};
     lud_canvas_round_rect(canvas, card, 10 * s, theme->panel);
     lud_canvas_frame(canvas, card, 10 * s, 1, theme->grid_line);
+    lud_box inner = {card.x + 2, card.y + 12 * s, card.w - 4, card.h - 20 * s};
     cursor c = {.what = what,
                 .stage = what->stage,
                 .layout = lud_stage_layout(what->stage),
@@ -487,22 +465,43 @@ void lud_inspector_draw(lud_inspector *inspector, lud_canvas *canvas, const lud_
                 .canvas = canvas,
                 .theme = theme,
                 .x = card.x + pad,
-                .y = card.y + 12 * s,
+                .y = inner.y,
                 .width = card.w - 2 * pad,
-                .bottom = card.y + card.h - 8 * s,
+                .bottom = inner.y + inner.h,
                 .row = lud_canvas_line_height(canvas, LUD_TEXT_SMALL) + 2 * s,
-                .s = s};
-    float bottom = c.bottom;
-    c.bottom -= chips_height(&c); /* the agents always have their place */
-    draw_subject(&c);
-    c.bottom = bottom;
-    draw_agents(&c, inspector);
-    if (what->successors) draw_successors(&c);
-    draw_returns(&c);
+                .s = s,
+                .rows = true};
+    int parts = SUBJECT | AGENTS | REST;
+    float content = height_of(c, parts);
+    if (content > inner.h) { /* agents take less room side by side */
+        c.rows = false;
+        content = height_of(c, parts);
+    }
+    const float agents = height_of(c, AGENTS);
+    if (content > inner.h && agents <= 0.4f * inner.h) { /* they stay while the rest is scrolled */
+        cursor below = c;
+        inner.h -= agents + 4 * s;
+        below.y = inner.y + inner.h + 4 * s;
+        draw_agents(&below, inspector);
+        parts = SUBJECT | REST;
+        c.bottom = inner.y + inner.h;
+        content = height_of(c, parts);
+    }
+    const float top = c.y;
+    c.y = lud_scroll_begin(scroll, canvas, inner, content);
+    c.bottom += c.y - top;
+    draw_parts(&c, inspector, parts);
+    lud_scroll_end(scroll, canvas, theme);
+    if (parts & AGENTS) { /* what is scrolled away is not clicked on */
+        const float first = fmaxf(inspector->agents.y, inner.y);
+        inspector->seen = (lud_box){inner.x, first, inner.w, inner.y + inner.h - first};
+    } else {
+        inspector->seen = inspector->agents;
+    }
 }
 
 int lud_inspector_agent_at(const lud_inspector *inspector, int n_agents, float x, float y) {
-    if (!lud_box_contains(inspector->agents, x, y)) return -1;
+    if (!lud_box_contains(inspector->agents, x, y) || !lud_box_contains(inspector->seen, x, y)) return -1;
     int row = (int)((y - inspector->agents.y) / inspector->row_height),
         column = (int)((x - inspector->agents.x) / inspector->agent_width),
         agent = row * inspector->a_row + column;

@@ -1,6 +1,7 @@
 /* The right column: what is selected, who acts, what they got, and what may come next. */
 #pragma once
 
+#include "render/viewer/scroll.h"
 #include "render/viewer/selection.h"
 #include "render/viewer/successor_list.h"
 #include "render/viewer/takeover.h"
@@ -8,6 +9,7 @@
 /* Where its agents were drawn, `a_row` of them side by side. */
 typedef struct lud_inspector {
     lud_box agents; /* empty when folded */
+    lud_box seen;   /* where they can be clicked on: the rest of them is scrolled away */
     float row_height, agent_width;
     int a_row;
 } lud_inspector;
@@ -22,7 +24,8 @@ typedef struct lud_inspected {
     bool about; /* there is room for the scenario's words about itself */
 } lud_inspected;
 
-void lud_inspector_draw(lud_inspector *inspector, lud_canvas *canvas, const lud_theme *theme, lud_box column,
-                        const lud_inspected *what);
+/* What is higher than the column is scrolled. */
+void lud_inspector_draw(lud_inspector *inspector, lud_scroll *scroll, lud_canvas *canvas,
+                        const lud_theme *theme, lud_box column, const lud_inspected *what);
 /* The agent at a point, -1: none. */
 int lud_inspector_agent_at(const lud_inspector *inspector, int n_agents, float x, float y);

@@ -1,6 +1,9 @@
 #include "render/viewer/layout.h"
 
 #include <math.h>
+#include <string.h>
+
+#include "render/sides_draw.h"
 
 /* The overlay's panel takes the lower part of the column and leaves the inspector what it needs. */
 static void divide_column(lud_view_layout *l, const lud_canvas *canvas, const lud_stage *stage,
@@ -14,35 +17,67 @@ static void divide_column(lud_view_layout *l, const lud_canvas *canvas, const lu
     column->h -= height + pad * 0.75f;
 }
 
-/* The training's panel takes the upper part of the column. */
-static void divide_training(lud_view_layout *l, const lud_canvas *canvas, const lud_view_training *training) {
+/* A panel of this height takes the upper part of the column. */
+static lud_box take_above(lud_view_layout *l, float height) {
     const float pad = 16 * l->scale;
     lud_box *column = &l->column;
-    const float height = lud_training_panel_height(training, canvas, column->h * 0.45f);
-    l->training = (lud_box){column->x, column->y + pad, column->w - pad, height};
+    const lud_box taken = {column->x, column->y + pad, column->w - pad, height};
     column->y += height + pad;
     column->h -= height + pad;
+    return taken;
 }
 
-void lud_view_layout_divide(lud_view_layout *l, const lud_canvas *canvas, const lud_stage *stage,
-                            const lud_view_training *training, bool panels, bool selected) {
+/* Column and time line take their parts of the canvas. */
+static void divide_panels(lud_view_layout *l, const lud_canvas *canvas, const lud_compared *compared,
+                          const lud_view_training *training, bool panels, bool selected) {
     l->width = lud_canvas_width(canvas);
     l->height = lud_canvas_height(canvas);
     l->scale = lud_canvas_scale(canvas);
     float w = (float)l->width, h = (float)l->height, s = l->scale;
     l->world = (lud_box){0, 0, w, h};
-    l->column = l->timeline = l->overlay = l->training = (lud_box){0};
+    l->column = l->timeline = l->overlay = l->training = l->comparison = (lud_box){0};
+    memset(l->compared, 0, sizeof l->compared);
     if (!panels) return;
     float line = fminf(58 * s, h * 0.2f), column = fminf(fmaxf(w / 3, 250 * s), w * 0.5f);
     l->timeline = (lud_box){0, h - line, w, line};
     l->column = (lud_box){w - column, 0, column, h - line};
     l->world = (lud_box){0, 0, w - column, h - line};
-    if (training) divide_training(l, canvas, training);
-    divide_column(l, canvas, stage, selected);
+    if (training)
+        l->training = take_above(l, lud_training_panel_height(training, canvas, l->column.h * 0.45f));
+    if (compared->n > 1)
+        l->comparison = take_above(l, lud_comparison_panel_height(compared, canvas, l->column.h * 0.5f));
+    divide_column(l, canvas, &compared->stages[compared->chosen], selected);
+}
+
+/* Worlds side by side in what the panels leave. */
+static void divide_world(lud_view_layout *l, const lud_canvas *canvas, const lud_drawing *drawing) {
+    const float heading = l->n > 1 ? (float)lud_sides_heading_height(canvas) : 0;
+    lud_box boxes[LUD_SIDES];
+    lud_sides_divide(l->n, drawing->kind->extent(drawing), l->world, heading, boxes);
+    for (int k = 0; k < l->n; k++) {
+        const lud_box b = boxes[k];
+        l->heading[k] = (lud_box){b.x, b.y, b.w, heading};
+        l->side[k] = (lud_box){b.x, b.y + heading, b.w, b.h - heading};
+    }
+}
+
+void lud_view_layout_spread(lud_view_layout *l) {
+    for (int k = 0; k < l->n; k++) {
+        l->cameras[k] = l->camera;
+        if (k) lud_camera_set_viewport(&l->cameras[k], l->side[k]);
+    }
+}
+
+void lud_view_layout_divide(lud_view_layout *l, const lud_canvas *canvas, const lud_compared *compared,
+                            const lud_view_training *training, bool panels, bool fresh, bool selected) {
+    l->n = compared->n;
+    divide_panels(l, canvas, compared, training, panels && !fresh, selected);
+    if (fresh) l->world.h -= 24 * l->scale; /* room for the line of keys */
+    divide_world(l, canvas, compared->stages[0].drawing);
 }
 
 void lud_view_layout_fit(lud_view_layout *l, const lud_drawing *drawing) {
-    lud_camera_fit(&l->camera, l->world, drawing->kind->extent(drawing), 18 * l->scale,
+    lud_camera_fit(&l->camera, l->side[0], drawing->kind->extent(drawing), 18 * l->scale,
                    drawing->kind->whole_cells);
     l->fitted = true;
 }

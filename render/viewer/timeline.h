@@ -24,10 +24,12 @@ typedef struct lud_timeline {
 void lud_timeline_free(lud_timeline *timeline);
 /* Places its parts in a box, which may be empty. */
 void lud_timeline_lay_out(lud_timeline *timeline, lud_box box, float scale);
-/* Remembers what kind of step led to the present state. Without memory it is not remembered. */
-void lud_timeline_add(lud_timeline *timeline, const lud_stage *stage);
+/* Remembers what kind of step led to the present states of n stages in step. Without memory it is not
+ * remembered. */
+void lud_timeline_add(lud_timeline *timeline, const lud_stage *stages, int n);
+/* Of several stages also where their states differ. */
 void lud_timeline_draw(const lud_timeline *timeline, lud_canvas *canvas, const lud_theme *theme,
-                       const lud_stage *stage, const lud_playback *playback, bool recording);
-/* The button at a point, LUD_BUTTONS: none; the state of the episode that is nearest to x. */
+                       const lud_stage *stages, int n, const lud_playback *playback, bool recording);
+/* The button at a point, LUD_BUTTONS: none; the known state that is nearest to x. */
 lud_timeline_button lud_timeline_button_at(const lud_timeline *timeline, float x, float y);
-size_t lud_timeline_position_at(const lud_timeline *timeline, const lud_stage *stage, float x);
+size_t lud_timeline_position_at(const lud_timeline *timeline, lud_span span, float x);

@@ -1,37 +1,52 @@
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "render/canvas/picture.h"
+#include "render/sides_draw.h"
 #include "render/viewer/help.h"
 #include "render/viewer/viewer_parts.h"
 
-/* Reads the scenario; when that fails the old world stays. */
+static void free_stages(lud_stage *stages, int n) {
+    for (int k = 0; k < n; k++) lud_stage_free(&stages[k]);
+}
+
+/* What overlays show stays when the scenario is read anew. */
+static void keep_shown(const lud_viewer *v, const lud_stage *stages) {
+    for (int k = 0; k < v->n_stages; k++)
+        if (v->stages[k].overlay && stages[k].overlay)
+            lud_overlay_show(stages[k].overlay, lud_overlay_shown(v->stages[k].overlay));
+}
+
+/* Reads the scenarios; when that fails the old worlds stay. */
 static lud_status load(lud_viewer *v, const uint64_t *seed, lud_error *error) {
-    lud_stage stage = {0};
+    lud_stage stages[LUD_SIDES] = {0};
     lud_takeover takeover = {0};
     lud_successor_list successors = {0};
     lud_tree_files files = {0};
-    lud_status status = lud_stage_load(v->options, seed, &stage, &files, error);
+    const int n = v->options->n_others + 1;
+    lud_status status = lud_stages_load(v->options, seed, stages, &files, error);
     lud_file_watch_set(&v->watch, files); /* those of a scenario with a mistake are watched too */
-    if (!status) status = lud_takeover_create(lud_stage_layout(&stage), &takeover, error);
-    if (!status) status = lud_successor_list_create(lud_stage_layout(&stage), &successors, error);
+    if (!status) status = lud_takeover_create(lud_stage_layout(&stages[0]), &takeover, error);
+    if (!status) status = lud_successor_list_create(lud_stage_layout(&stages[0]), &successors, error);
     if (status) {
         lud_takeover_free(&takeover);
-        lud_stage_free(&stage);
+        free_stages(stages, n);
         return status;
     }
-    if (v->recording.video) lud_viewer_toggle_recording(v); /* the picture may have another shape now */
-    if (v->stage.overlay && stage.overlay)
-        lud_overlay_show(stage.overlay, lud_overlay_shown(v->stage.overlay));
-    lud_stage_free(&v->stage);
+    if (v->recording.on) lud_viewer_toggle_recording(v); /* the picture may have another shape now */
+    keep_shown(v, stages);
+    free_stages(v->stages, v->n_stages);
     lud_takeover_free(&v->takeover);
     lud_successor_list_free(&v->successors);
-    v->stage = stage;
+    memcpy(v->stages, stages, sizeof stages);
+    v->n_stages = n;
+    if (!v->stage) v->stage = &v->stages[0];
     v->takeover = takeover;
     v->successors = successors;
     lud_playback_jump(&v->playback);
     v->selection.cell = false;
-    if (v->selection.agent >= lud_stage_layout(&stage)->n_agents) v->selection.agent = -1;
+    if (v->selection.agent >= lud_stage_layout(v->stage)->n_agents) v->selection.agent = -1;
     return LUD_OK;
 }
 
@@ -40,14 +55,14 @@ static lud_status show_recorded(lud_viewer *v, int64_t number, lud_error *error)
     lud_recorded_episode episode = {0};
     lud_episode_source *source = v->options->episodes;
     lud_status status = source->load(source, number, &episode, error);
-    if (!status) status = lud_player_show(v->stage.player, &episode, error);
+    if (!status) status = lud_player_show(v->stages[0].player, &episode, error);
     if (status) return status;
     v->recorded = number;
     for (size_t position = 0; position < episode.n_states; position++) {
-        lud_player_seek(v->stage.player, position);
-        lud_timeline_add(&v->timeline, &v->stage);
+        lud_player_seek(v->stage->player, position);
+        lud_timeline_add(&v->timeline, v->stages, v->n_stages);
     }
-    lud_player_seek(v->stage.player, 0);
+    lud_player_seek(v->stage->player, 0);
     return LUD_OK;
 }
 
@@ -63,9 +78,12 @@ lud_status lud_viewer_create(const lud_view_options *options, lud_viewer **viewe
         lud_viewer_destroy(v);
         return status;
     }
-    const lud_view_section *view = &v->stage.scenario->view;
+    const lud_view_section *view = &v->stage->scenario->view;
     v->playback.playing = options->playing;
     v->plays_on = !options->once;
+    lud_viewer_set_scale(v, options->scale > 0 ? (float)options->scale : 1);
+    v->first_scale = v->scale;
+    lud_pointer_quiet(&v->pointer);
     v->playback.speed = options->speed > 0 ? options->speed : view->speed;
     v->shown = (lud_shown){.theme = options->theme ? *options->theme : (lud_theme_name)view->theme,
                            .fresh = !options->playing && !options->training,
@@ -79,20 +97,20 @@ lud_status lud_viewer_create(const lud_view_options *options, lud_viewer **viewe
 
 void lud_viewer_destroy(lud_viewer *viewer) {
     if (!viewer) return;
-    if (viewer->recording.video) lud_viewer_toggle_recording(viewer);
+    if (viewer->recording.on) lud_viewer_toggle_recording(viewer);
     lud_successor_list_free(&viewer->successors);
     lud_takeover_free(&viewer->takeover);
-    lud_stage_free(&viewer->stage);
+    free_stages(viewer->stages, viewer->n_stages);
     lud_file_watch_free(&viewer->watch);
     lud_timeline_free(&viewer->timeline);
     free(viewer);
 }
 
 lud_player *lud_viewer_player(const lud_viewer *viewer) {
-    return viewer->stage.player;
+    return viewer->stage->player;
 }
 const lud_scenario *lud_viewer_scenario(const lud_viewer *viewer) {
-    return viewer->stage.scenario;
+    return viewer->stage->scenario;
 }
 const char *lud_viewer_message(const lud_viewer *viewer) {
     return viewer->message.text;
@@ -107,10 +125,35 @@ const lud_camera *lud_viewer_camera(const lud_viewer *viewer) {
     return &viewer->layout.camera;
 }
 lud_overlay *lud_viewer_overlay(const lud_viewer *viewer) {
-    return viewer->stage.overlay;
+    return viewer->stage->overlay;
+}
+void lud_viewer_begin_scale(lud_viewer *viewer, float scale) {
+    lud_viewer_set_scale(viewer, scale);
+    viewer->first_scale = viewer->scale;
+}
+void lud_viewer_set_scale(lud_viewer *viewer, float scale) {
+    viewer->scale = fminf(fmaxf(scale, 0.5f), 4);
+}
+bool lud_viewer_wants_full_screen(const lud_viewer *viewer) {
+    return viewer->full_screen;
 }
 bool lud_viewer_wants_to_quit(const lud_viewer *viewer) {
     return viewer->quit;
+}
+
+/* ---- sides ---- */
+
+int lud_viewer_side_at(const lud_viewer *v, float x, float y) {
+    for (int k = 0; k < v->n_stages; k++)
+        if (lud_box_contains(v->layout.side[k], x, y) || lud_box_contains(v->layout.heading[k], x, y) ||
+            lud_box_contains(v->layout.compared[k], x, y))
+            return k;
+    return -1;
+}
+
+void lud_viewer_choose_side(lud_viewer *v, int side) {
+    v->stage = &v->stages[side];
+    lud_viewer_forget_plans(v);
 }
 
 /* ---- time ---- */
@@ -119,10 +162,20 @@ void lud_viewer_forget_plans(lud_viewer *v) {
     v->successors.valid = false;
 }
 
+lud_sides lud_viewer_sides(const lud_viewer *v) {
+    return lud_stage_sides(v->stages, v->n_stages);
+}
+
+bool lud_viewer_over(const lud_viewer *v) {
+    const lud_sides sides = lud_viewer_sides(v);
+    return lud_sides_over(&sides);
+}
+
 void lud_viewer_step(lud_viewer *v) {
     bool moved;
     lud_error error = {0};
-    if (lud_player_step(v->stage.player, v->takeover.chosen, &moved, &error)) {
+    const lud_sides sides = lud_viewer_sides(v);
+    if (lud_sides_step(&sides, v->takeover.chosen, &moved, &error)) {
         v->playback.playing = false;
         lud_message_error(&v->message, 10, &error);
         return;
@@ -136,22 +189,31 @@ void lud_viewer_step(lud_viewer *v) {
         return;
     }
     v->playback.since_step = 0;
-    lud_timeline_add(&v->timeline, &v->stage);
+    lud_timeline_add(&v->timeline, v->stages, v->n_stages);
     lud_viewer_forget_plans(v);
-    if (v->recording.video && lud_recording_add_step(&v->recording, &v->stage, &v->shown, &error))
+    if (v->recording.on && lud_recording_add_step(&v->recording, &error))
         lud_message_error(&v->message, 10, &error);
 }
 
 void lud_viewer_seek(lud_viewer *v, size_t position) {
-    lud_player_seek(v->stage.player, position);
+    const lud_sides sides = lud_viewer_sides(v);
+    lud_sides_seek(&sides, position);
     lud_playback_jump(&v->playback); /* scrubbing jumps */
     lud_viewer_forget_plans(v);
 }
 
-void lud_viewer_restart(lud_viewer *v, uint64_t seed) {
-    lud_player_restart(v->stage.player, seed);
-    lud_playback_jump(&v->playback);
+/* The others go to where the first has begun. */
+static void begin_together(lud_viewer *v) {
+    lud_error error = {0};
+    const lud_sides sides = lud_viewer_sides(v);
+    if (lud_sides_begin(&sides, &error)) lud_message_error(&v->message, 10, &error);
     lud_viewer_forget_plans(v);
+}
+
+void lud_viewer_restart(lud_viewer *v, uint64_t seed) {
+    lud_player_restart(v->stages[0].player, seed);
+    begin_together(v);
+    lud_playback_jump(&v->playback);
     lud_message_say(&v->message, 3, "Seed %llu", (unsigned long long)seed);
 }
 
@@ -161,7 +223,7 @@ void lud_viewer_next_episode(lud_viewer *v) {
         return;
     }
     lud_error error = {0};
-    lud_player *player = v->stage.player;
+    lud_player *player = v->stages[0].player;
     if (v->newer) { /* policies are those of a stage: another stage, with its episodes in another order */
         const uint64_t seed = lud_player_seed(player) + 1;
         v->newer = false;
@@ -171,7 +233,7 @@ void lud_viewer_next_episode(lud_viewer *v) {
     }
     lud_viewer_seek(v, lud_player_known(player) - 1);
     lud_player_next_episode(player);
-    lud_viewer_forget_plans(v);
+    begin_together(v);
 }
 
 void lud_viewer_show_recorded(lud_viewer *v, int64_t number) {
@@ -188,7 +250,7 @@ void lud_viewer_show_recorded(lud_viewer *v, int64_t number) {
 
 static void load_again(lud_viewer *v) {
     lud_error error = {0};
-    uint64_t seed = lud_player_seed(v->stage.player);
+    uint64_t seed = lud_player_seed(v->stage->player);
     if (load(v, &seed, &error))
         lud_message_error(&v->message, INFINITY, &error);
     else
@@ -206,7 +268,7 @@ static void follow_training(lud_viewer *v, double seconds) {
 /* Where an episode is over while it plays: shows its end for a moment, then the next. */
 static bool play_on(lud_viewer *v, double seconds) {
     static const double linger = 1.2;
-    const bool over = v->playback.playing && v->plays_on && lud_player_over(v->stage.player);
+    const bool over = v->playback.playing && v->plays_on && lud_viewer_over(v);
     v->over_for = over ? v->over_for + seconds : 0;
     if (!over || v->over_for < fmin(linger, 24 / v->playback.speed)) return over;
     v->over_for = 0;
@@ -218,6 +280,7 @@ static bool play_on(lud_viewer *v, double seconds) {
 void lud_viewer_update(lud_viewer *v, double seconds) {
     lud_playback_update(&v->playback, seconds);
     lud_message_update(&v->message, seconds);
+    v->pointer.rested += seconds;
     if (lud_file_watch_update(&v->watch, seconds)) load_again(v);
     follow_training(v, seconds);
     if (play_on(v, seconds)) return;
@@ -232,7 +295,7 @@ void lud_viewer_update(lud_viewer *v, double seconds) {
 static bool is_lively(const lud_viewer *v) {
     const lud_view_training *training = v->options->training;
     return (training && training->version != v->drawn) || v->playback.playing || v->playback.since_step < 1 ||
-           v->message.text[0] || v->mouse.dragging || v->mouse.scrubbing;
+           v->message.text[0] || lud_pointer_waits(&v->pointer) || v->mouse.dragging || v->mouse.scrubbing;
 }
 
 bool lud_viewer_moving(const lud_viewer *v) {
@@ -253,8 +316,9 @@ void lud_viewer_screenshot(lud_viewer *v) {
     lud_error error = {0};
     const lud_view_layout *l = &v->layout;
     if (l->width < 1) return; /* nothing was shown yet */
-    lud_recording_name(&v->recording, v->stage.scenario, "png");
-    lud_status status = lud_canvas_create_offscreen(l->width, l->height, l->scale, &canvas, &error);
+    lud_recording_name(&v->recording, v->stage->scenario, "png");
+    lud_status status =
+        lud_canvas_create_offscreen(l->width, l->height, l->scale / l->magnified, &canvas, &error);
     if (!status) {
         lud_message message = v->message;
         v->message.text[0] = 0;
@@ -273,25 +337,40 @@ void lud_viewer_screenshot(lud_viewer *v) {
         lud_message_say(&v->message, 4, "Saved %s", v->recording.last_file);
 }
 
+/* What is written below recordings. */
+static lud_caption caption_of(const lud_viewer *v) {
+    const lud_scenario *scenario = v->stages[0].scenario;
+    lud_record_options shown = lud_record_defaults();
+    lud_record_as_shown(scenario, &shown);
+    const char *title = v->options->caption ? v->options->caption : shown.caption.title;
+    if (!title) title = scenario->world->name;
+    return (lud_caption){.title = v->options->no_caption ? NULL : title, .who = v->stages[0].who.bytes};
+}
+
 void lud_viewer_toggle_recording(lud_viewer *v) {
     lud_error error = {0};
     lud_recording *r = &v->recording;
-    bool starts = !r->video;
-    if (starts ? lud_recording_start(r, &v->stage, &v->shown, &error) : lud_recording_finish(r, &error))
+    const bool starts = !r->on;
+    const lud_caption caption = caption_of(v);
+    if (starts ? lud_recording_start(r, v->stages, v->n_stages, &v->shown, &caption, &error)
+               : lud_recording_finish(r, &error))
         lud_message_error(&v->message, 10, &error);
     else if (starts)
         lud_message_say(&v->message, 4, "Recording every step to %s; V ends it", r->last_file);
     else
-        lud_message_say(&v->message, 5, "Saved %s, %lld frames", r->last_file, (long long)r->frames);
+        lud_message_say(&v->message, 5, "Saved %s, %lld frames", r->last_file, (long long)r->film.frames);
 }
 
 /* ---- picture ---- */
 
-/* `trail` holds LUD_TRAIL_STATES states and must outlive the moment. */
-static lud_moment moment_of(const lud_viewer *v, const uint8_t **trail) {
+/* `trail` holds LUD_TRAIL_STATES states and must outlive the moment. A side that is over while others go on
+ * rests. */
+static lud_moment moment_of(const lud_viewer *v, const lud_stage *stage, const uint8_t **trail) {
     const lud_shown *shown = &v->shown;
-    lud_player *player = v->stage.player;
-    lud_phase phase = lud_playback_phase(&v->playback, shown->motion);
+    lud_player *player = stage->player;
+    const bool rests = lud_player_position(player) < lud_stages_span(v->stages, v->n_stages).position;
+    const lud_phase resting = {.progress = 1},
+                    phase = rests ? resting : lud_playback_phase(&v->playback, shown->motion);
     return (lud_moment){.state = lud_player_state(player),
                         .before = phase.moving || phase.glow > 0 ? lud_player_before(player) : NULL,
                         .came_from = lud_player_before(player),
@@ -309,69 +388,143 @@ static lud_moment moment_of(const lud_viewer *v, const uint8_t **trail) {
                         .labels = shown->labels,
                         .trail = trail,
                         .n_trail = shown->motion ? lud_player_trail(player, trail, LUD_TRAIL_STATES) : 0,
-                        .overlay = shown->fresh ? NULL : v->stage.overlay};
+                        .overlay = shown->fresh ? NULL : stage->overlay};
+}
+
+static lud_compared compared(const lud_viewer *v) {
+    return (lud_compared){v->stages, v->n_stages, (int)(v->stage - v->stages), v->selection.agent};
 }
 
 static void lay_out(lud_viewer *v, const lud_canvas *canvas, const lud_moment *moment) {
     lud_view_layout *l = &v->layout;
     const lud_shown *shown = &v->shown;
-    const lud_drawing *drawing = v->stage.drawing;
-    lud_view_layout_divide(l, canvas, &v->stage, v->options->training, shown->panels && !shown->fresh,
+    const lud_compared what = compared(v);
+    lud_view_layout_divide(l, canvas, &what, v->options->training, shown->panels, shown->fresh,
                            v->selection.agent >= 0);
     lud_timeline_lay_out(&v->timeline, l->timeline, l->scale);
-    if (shown->fresh) l->world.h -= 24 * l->scale; /* room for the line of keys */
     if (l->fitted)
-        lud_view_layout_fit(l, drawing);
+        lud_view_layout_fit(l, v->stages[0].drawing);
     else
-        lud_camera_set_viewport(&l->camera, l->world);
+        lud_camera_set_viewport(&l->camera, l->side[0]);
     if (l->follow && v->selection.agent >= 0) {
         float x, y;
-        drawing->kind->agent_position(v->stage.drawing, moment, v->selection.agent, &x, &y);
+        v->stage->drawing->kind->agent_position(v->stage->drawing, moment, v->selection.agent, &x, &y);
         lud_camera_follow(&l->camera, x, y, shown->motion ? 0.2f : 1);
     }
+    lud_view_layout_spread(l);
+}
+
+/* The world of each side, with heading and marks where there are several. */
+static void draw_worlds(lud_viewer *v, lud_canvas *canvas, const lud_theme *theme,
+                        const lud_moment *moments) {
+    const lud_view_layout *l = &v->layout;
+    const lud_sides sides = lud_viewer_sides(v);
+    for (int k = 0; k < v->n_stages; k++) {
+        lud_drawing *drawing = v->stages[k].drawing;
+        const lud_moment *moment = &moments[k];
+        lud_canvas_layer_choose(canvas, k);
+        lud_canvas_clip(canvas, l->side[k]);
+        if (moment->overlay) lud_overlay_select(moment->overlay, moment->state, v->selection.agent);
+        drawing->kind->draw(drawing, canvas, theme, &l->cameras[k], moment);
+        if (moment->overlay) lud_overlay_draw_top(moment->overlay, canvas, theme, &l->cameras[k], moment);
+        lud_sides_draw_marks(&sides, k, canvas, theme, &l->cameras[k], moments);
+        lud_canvas_unclip(canvas);
+    }
+    if (v->n_stages == 1) return;
+    lud_box boxes[LUD_SIDES];
+    for (int k = 0; k < v->n_stages; k++) {
+        lud_sides_draw_heading(&sides, k, canvas, theme, l->heading[k], &v->stages[k] == v->stage);
+        boxes[k] = l->heading[k];
+        boxes[k].h += l->side[k].h;
+    }
+    lud_sides_draw_rules(v->n_stages, boxes, canvas, theme);
+}
+
+/* A panel of this height in a box that may be lower; returns where it is drawn. */
+static lud_box begin_panel(lud_viewer *v, int panel, lud_canvas *canvas, lud_box box, float content) {
+    content = fmaxf(content, box.h);
+    const float y = lud_scroll_begin(&v->scrolls[panel], canvas, box, content);
+    return (lud_box){box.x, y, box.w, content};
+}
+
+/* A panel that goes on beyond its box is closed by lines. */
+static void end_panel(lud_viewer *v, int panel, lud_canvas *canvas, const lud_theme *theme) {
+    const lud_scroll *scroll = &v->scrolls[panel];
+    lud_scroll_end(scroll, canvas, theme);
+    const lud_box box = scroll->box;
+    if (scroll->content <= box.h + 0.5f) return;
+    lud_canvas_rect(canvas, (lud_box){box.x, box.y, box.w, 1}, theme->grid_line);
+    lud_canvas_rect(canvas, (lud_box){box.x, box.y + box.h - 1, box.w, 1}, theme->grid_line);
 }
 
 static void draw_panels(lud_viewer *v, lud_canvas *canvas, const lud_theme *theme) {
-    const lud_view_layout *l = &v->layout;
+    lud_view_layout *l = &v->layout;
     lud_error error = {0};
     v->inspector = (lud_inspector){0};
+    for (int k = 0; k < LUD_PANELS; k++) v->scrolls[k].box = (lud_box){0};
     if (l->column.w <= 0) return;
     if (v->shown.successors &&
-        lud_successor_list_update(&v->successors, &v->stage, v->takeover.chosen, &error))
+        lud_successor_list_update(&v->successors, v->stage, v->takeover.chosen, &error))
         lud_message_error(&v->message, 6, &error);
     lud_canvas_rect(canvas, (lud_box){l->column.x, 0, l->column.w, l->timeline.y}, theme->ground);
     lud_canvas_rect(canvas, l->timeline, theme->ground);
-    lud_inspector_draw(&v->inspector, canvas, theme, l->column,
-                       &(lud_inspected){.stage = &v->stage,
+    lud_inspector_draw(&v->inspector, &v->scrolls[LUD_PANEL_INSPECTOR], canvas, theme, l->column,
+                       &(lud_inspected){.stage = v->stage,
                                         .selection = &v->selection,
                                         .takeover = &v->takeover,
                                         .successors = v->shown.successors ? &v->successors : NULL,
                                         .playing = v->playback.playing,
                                         .about = l->overlay.h <= 0});
-    if (l->training.h > 0) lud_training_panel_draw(v->options->training, canvas, theme, l->training);
-    if (l->overlay.h > 0)
-        lud_overlay_draw_panel(v->stage.overlay, canvas, theme, l->overlay, v->stage.player,
-                               lud_stage_length(&v->stage));
-    lud_timeline_draw(&v->timeline, canvas, theme, &v->stage, &v->playback, v->recording.video != NULL);
+    if (l->comparison.h > 0) {
+        const lud_compared what = compared(v);
+        const float high = lud_comparison_panel_height(&what, canvas, INFINITY);
+        lud_comparison_panel_draw(&what, canvas, theme,
+                                  begin_panel(v, LUD_PANEL_COMPARISON, canvas, l->comparison, high),
+                                  l->compared);
+        end_panel(v, LUD_PANEL_COMPARISON, canvas, theme);
+    }
+    if (l->training.h > 0) {
+        const lud_view_training *training = v->options->training;
+        const float high = lud_training_panel_height(training, canvas, 1e5f);
+        lud_training_panel_draw(training, canvas, theme,
+                                begin_panel(v, LUD_PANEL_TRAINING, canvas, l->training, high));
+        end_panel(v, LUD_PANEL_TRAINING, canvas, theme);
+    }
+    if (l->overlay.h > 0) {
+        const float high = lud_overlay_panel_height(v->stage->overlay, canvas);
+        lud_overlay_draw_panel(v->stage->overlay, canvas, theme,
+                               begin_panel(v, LUD_PANEL_OVERLAY, canvas, l->overlay, high), v->stage->player,
+                               lud_stage_length(v->stage));
+        end_panel(v, LUD_PANEL_OVERLAY, canvas, theme);
+    }
+    lud_timeline_draw(&v->timeline, canvas, theme, v->stages, v->n_stages, &v->playback, v->recording.on);
+}
+
+/* As large as it is wished and the window has room for. */
+static void magnify(lud_viewer *v, lud_canvas *canvas) {
+    lud_canvas_magnify(canvas, 1);
+    const float own = lud_canvas_scale(canvas), w = (float)lud_canvas_width(canvas),
+                h = (float)lud_canvas_height(canvas), most = fmaxf(1, fminf(w / 640, h / 480) / own);
+    v->layout.magnified = fminf(v->scale, most);
+    lud_canvas_magnify(canvas, v->layout.magnified);
 }
 
 void lud_viewer_draw(lud_viewer *v, lud_canvas *canvas) {
     const lud_theme *theme = lud_theme_get(v->shown.theme);
-    const lud_view_layout *l = &v->layout;
-    lud_drawing *drawing = v->stage.drawing;
-    const uint8_t *trail[LUD_TRAIL_STATES];
-    const lud_moment moment = moment_of(v, trail);
+    const uint8_t *trails[LUD_SIDES][LUD_TRAIL_STATES];
+    lud_moment moments[LUD_SIDES];
+    for (int k = 0; k < v->n_stages; k++) moments[k] = moment_of(v, &v->stages[k], trails[k]);
     lud_canvas_begin(canvas, theme->ground);
-    lay_out(v, canvas, &moment);
-    lud_canvas_clip(canvas, l->world);
-    if (moment.overlay) lud_overlay_select(moment.overlay, moment.state, v->selection.agent);
-    drawing->kind->draw(drawing, canvas, theme, &l->camera, &moment);
-    if (moment.overlay) lud_overlay_draw_top(moment.overlay, canvas, theme, &l->camera, &moment);
-    lud_canvas_unclip(canvas);
+    magnify(v, canvas);
+    lay_out(v, canvas, &moments[v->stage - v->stages]);
+    draw_worlds(v, canvas, theme, moments);
     draw_panels(v, canvas, theme);
     if (v->shown.fresh) lud_help_draw_first_keys(canvas, theme);
     if (v->options->training) v->drawn = v->options->training->version;
-    lud_message_draw(&v->message, canvas, theme, l->world);
-    if (v->shown.help) lud_help_draw(canvas, theme);
+    lud_message_draw(&v->message, canvas, theme, v->layout.world);
+    if (v->shown.help)
+        lud_help_draw(canvas, theme);
+    else
+        lud_tip_draw(&v->pointer, canvas, theme);
     lud_canvas_end(canvas);
 }

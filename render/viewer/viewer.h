@@ -8,18 +8,31 @@
 #include "render/viewer/training.h"
 #include "sim/scenario.h"
 
+/* What is shown beside the first, in step with it. */
+typedef struct lud_view_side {
+    const char *path; /* of the scenario */
+    const char *run;  /* folder of the RUN that acts; null: none */
+    void *context;    /* for `loaded` */
+} lud_view_side;
+
 typedef struct lud_view_options {
-    const char *path;             /* of the scenario */
+    const char *path;            /* of the scenario */
+    const char *run;             /* folder of the RUN that acts, for captions; null: none */
+    const lud_view_side *others; /* [n_others] */
+    int n_others;
     const char *text;             /* the scenario itself, `path` its name; null: it is read from there */
     lud_episode_source *episodes; /* are shown, of that scenario; null: the cast plays */
     int64_t first_episode;        /* of them */
     const lud_scenario_overrides *overrides; /* null: none */
     const lud_theme_name *theme;             /* null: as the scenario says */
     bool no_motion;                          /* states jump, whatever the scenario says */
-    double speed;                            /* steps a second while playing, 0: as the scenario says */
-    bool playing;                            /* starts by itself */
-    bool once;                               /* stops where an episode ends; else the next begins */
-    lud_view_training *training;             /* is followed: agents act as it teaches them; null: none */
+    double scale;                /* of texts and panels; 0: 1, or what lud_viewer_set_scale says */
+    double speed;                /* steps a second while playing, 0: as the scenario says */
+    bool playing;                /* starts by itself */
+    bool once;                   /* stops where an episode ends; else the next begins */
+    const char *caption;         /* of recordings; null: what the scenario is about */
+    bool no_caption;             /* recordings have none */
+    lud_view_training *training; /* is followed: agents act as it teaches them; null: none */
     /* Called when the scenario was loaded, and after every change of its file: may let other policies act
      * (lud_cast_set) and give a source of overlays, which the viewer takes over. Null: not called. */
     lud_status (*loaded)(void *context, const lud_scenario *scenario, lud_cast *cast,
@@ -45,6 +58,12 @@ bool lud_viewer_moving(const lud_viewer *viewer);
 /* Seconds until it wants to be updated again, when nothing happens: of a picture that moves a sixtieth, half
  * as often beside a training, which wants the processor; seldom where it is paused. */
 double lud_viewer_rest(const lud_viewer *viewer);
+/* Texts and panels so many times as large, within 0.5 and 4. A small window shows them as large as it has
+ * room for: a picture of W x H pixels at most W / 640 or H / 480 times, at least once. */
+void lud_viewer_set_scale(lud_viewer *viewer, float scale);
+/* The same, and the scale that it goes back to. */
+void lud_viewer_begin_scale(lud_viewer *viewer, float scale);
+bool lud_viewer_wants_full_screen(const lud_viewer *viewer);
 bool lud_viewer_wants_to_quit(const lud_viewer *viewer);
 
 /* For the window and for tests. */

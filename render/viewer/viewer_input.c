@@ -54,7 +54,7 @@ static void next_agent(lud_viewer *v, int by) {
 
 static void step_back(lud_viewer *v) {
     v->playback.playing = false;
-    size_t position = lud_player_position(v->stage.player);
+    const size_t position = lud_stages_span(v->stages, v->n_stages).position;
     if (position) lud_viewer_seek(v, position - 1);
 }
 
@@ -89,21 +89,35 @@ static bool toggle_overlay(lud_viewer *v, SDL_Keycode key) {
                  {SDLK_i, LUD_OVERLAY_EDGES, "Attention"}};
     for (size_t k = 0; k < sizeof parts / sizeof *parts; k++) {
         if (parts[k].key != key) continue;
-        if (!v->stage.overlay) {
+        lud_overlay *overlay = NULL;
+        for (int side = 0; side < v->n_stages && !overlay; side++) overlay = v->stages[side].overlay;
+        if (!overlay) {
             lud_message_say(&v->message, 4,
                             "Overlays need a solution: ludus solve SCENARIO -o RUN, ludus view RUN");
             return true;
         }
-        int shown = lud_overlay_shown(v->stage.overlay) ^ (int)parts[k].part;
-        lud_overlay_show(v->stage.overlay, shown);
+        const int shown = lud_overlay_shown(overlay) ^ (int)parts[k].part;
+        for (int side = 0; side < v->n_stages; side++)
+            if (v->stages[side].overlay) lud_overlay_show(v->stages[side].overlay, shown);
         lud_message_say(&v->message, 1.5, "%s %s", parts[k].name, shown & (int)parts[k].part ? "on" : "off");
         return true;
     }
     return false;
 }
 
+/* Texts and panels larger or smaller by a step; 0: as at first. */
+static void change_scale(lud_viewer *v, int by) {
+    static const float step = 1.125f;
+    const float from = v->layout.magnified > 0 ? v->layout.magnified : v->scale;
+    lud_viewer_set_scale(v, by > 0 ? from * step : by < 0 ? from / step : v->first_scale);
+    lud_message_say(&v->message, 1.5, "Scale %.0f %%", 100 * (double)v->scale);
+}
+
 static void press_control(lud_viewer *v, SDL_Keycode key) {
     lud_view_training *training = v->options->training;
+    if (key == SDLK_PLUS || key == SDLK_EQUALS || key == SDLK_KP_PLUS) change_scale(v, 1);
+    if (key == SDLK_MINUS || key == SDLK_KP_MINUS) change_scale(v, -1);
+    if (key == SDLK_0 || key == SDLK_KP_0) change_scale(v, 0);
     if (key == SDLK_q) v->quit = true;
     if (!training || !training->running || (key != SDLK_s && key != SDLK_e)) return;
     if (key == SDLK_s) training->save(training);
@@ -114,8 +128,16 @@ static void press_control(lud_viewer *v, SDL_Keycode key) {
 }
 
 static void play_or_pause(lud_viewer *v) {
-    if (!v->playback.playing && lud_player_over(v->stage.player) && !v->plays_on) lud_viewer_next_episode(v);
+    if (!v->playback.playing && lud_viewer_over(v) && !v->plays_on) lud_viewer_next_episode(v);
     lud_playback_toggle(&v->playback);
+}
+
+/* The panel under the pointer, else the inspector, by most of what is seen of it. */
+static void turn_page(lud_viewer *v, float by) {
+    lud_scroll *scroll = &v->scrolls[LUD_PANEL_INSPECTOR];
+    for (int k = 0; k < LUD_PANELS; k++)
+        if (lud_box_contains(v->scrolls[k].box, v->pointer.x, v->pointer.y)) scroll = &v->scrolls[k];
+    lud_scroll_turn(scroll, by * 0.85f * scroll->box.h);
 }
 
 static void press_key(lud_viewer *v, SDL_Keycode key, bool shift, bool control) {
@@ -128,8 +150,8 @@ static void press_key(lud_viewer *v, SDL_Keycode key, bool shift, bool control) 
         return;
     }
     if (act_by_key(v, key) || toggle_shown(v, key) || toggle_overlay(v, key)) return;
-    float middle_x = v->layout.world.x + v->layout.world.w * 0.5f,
-          middle_y = v->layout.world.y + v->layout.world.h * 0.5f;
+    const lud_box shown = v->layout.side[0];
+    const float middle_x = shown.x + shown.w * 0.5f, middle_y = shown.y + shown.h * 0.5f;
     switch (key) {
     case SDLK_SPACE:
         play_or_pause(v);
@@ -152,7 +174,7 @@ static void press_key(lud_viewer *v, SDL_Keycode key, bool shift, bool control) 
         lud_viewer_seek(v, 0);
         break;
     case SDLK_END:
-        lud_viewer_seek(v, lud_player_known(v->stage.player) - 1);
+        lud_viewer_seek(v, lud_stages_span(v->stages, v->n_stages).known - 1);
         break;
     case SDLK_PLUS:
     case SDLK_EQUALS:
@@ -170,21 +192,31 @@ static void press_key(lud_viewer *v, SDL_Keycode key, bool shift, bool control) 
         }
         lud_viewer_next_episode(v);
         if (v->options->episodes) break;
-        lud_message_say(&v->message, 2, "Episode %u", lud_player_episode(v->stage.player) + 1);
+        lud_message_say(&v->message, 2, "Episode %u", lud_player_episode(v->stages[0].player) + 1);
         break;
     case SDLK_r:
         if (v->options->episodes) {
             lud_viewer_show_recorded(v, v->recorded);
             break;
         }
-        lud_viewer_restart(v, lud_player_seed(v->stage.player) + (shift ? 0 : 1));
+        lud_viewer_restart(v, lud_player_seed(v->stages[0].player) + (shift ? 0 : 1));
         break;
     case SDLK_TAB:
         next_agent(v, shift ? -1 : 1);
         break;
+    case SDLK_F11:
+        v->full_screen = !v->full_screen;
+        break;
+    case SDLK_PAGEUP:
+    case SDLK_PAGEDOWN:
+        turn_page(v, key == SDLK_PAGEDOWN ? 1 : -1);
+        break;
+    case SDLK_k:
+        if (v->n_stages > 1) lud_viewer_choose_side(v, ((int)(v->stage - v->stages) + 1) % v->n_stages);
+        break;
     case SDLK_f:
         v->layout.follow = false;
-        lud_view_layout_fit(&v->layout, v->stage.drawing);
+        lud_view_layout_fit(&v->layout, v->stages[0].drawing);
         break;
     case SDLK_g:
         if (v->selection.agent < 0) next_agent(v, 1);
@@ -230,26 +262,32 @@ static void press_key(lud_viewer *v, SDL_Keycode key, bool shift, bool control) 
 
 static void scrub(lud_viewer *v, float x) {
     v->playback.playing = false;
-    lud_viewer_seek(v, lud_timeline_position_at(&v->timeline, &v->stage, x));
+    lud_viewer_seek(v, lud_timeline_position_at(&v->timeline, lud_stages_span(v->stages, v->n_stages), x));
 }
 
+/* The world under a pixel is that of the side there, which panels are about from then on. */
 static void select_at(lud_viewer *v, float x, float y) {
+    const int side = lud_viewer_side_at(v, x, y);
+    if (side < 0) return;
+    if (v->stage != &v->stages[side]) lud_viewer_choose_side(v, side);
+    if (!lud_box_contains(v->layout.side[side], x, y)) return; /* its heading */
     float wx, wy;
-    lud_camera_to_world(&v->layout.camera, x, y, &wx, &wy);
+    lud_camera_to_world(&v->layout.cameras[side], x, y, &wx, &wy);
     v->selection.agent =
-        v->stage.drawing->kind->agent_at(v->stage.drawing, lud_player_state(v->stage.player), wx, wy);
+        v->stage->drawing->kind->agent_at(v->stage->drawing, lud_player_state(v->stage->player), wx, wy);
     v->selection.cell_x = (int)floorf(wx);
     v->selection.cell_y = (int)floorf(wy);
-    v->selection.cell =
-        v->selection.agent < 0 && lud_box_contains(v->stage.drawing->kind->extent(v->stage.drawing), wx, wy);
+    v->selection.cell = v->selection.agent < 0 &&
+                        lud_box_contains(v->stage->drawing->kind->extent(v->stage->drawing), wx, wy);
 }
 
-/* What the mouse would take along, -1: nothing, then the world itself moves. */
+/* What the mouse would take along, -1: nothing, then the world itself moves, as it does where worlds go in
+ * step. */
 static int thing_at(const lud_viewer *v, float x, float y) {
     float wx, wy;
-    if (!v->stage.drawing->kind->thing_at) return -1;
+    if (v->n_stages > 1 || !v->stage->drawing->kind->thing_at) return -1;
     lud_camera_to_world(&v->layout.camera, x, y, &wx, &wy);
-    return v->stage.drawing->kind->thing_at(v->stage.drawing, lud_player_state(v->stage.player), wx, wy);
+    return v->stage->drawing->kind->thing_at(v->stage->drawing, lud_player_state(v->stage->player), wx, wy);
 }
 
 static void drag_thing(lud_viewer *v, float x, float y) {
@@ -257,8 +295,8 @@ static void drag_thing(lud_viewer *v, float x, float y) {
     lud_camera_to_world(&v->layout.camera, x, y, &wx, &wy);
     if (!v->mouse.dragged) lud_message_say(&v->message, 4, "Moved: what comes begins anew from here");
     v->playback.playing = false;
-    v->stage.drawing->kind->move_thing(v->stage.drawing, lud_player_edit(v->stage.player), v->mouse.grabbed,
-                                       wx, wy);
+    v->stage->drawing->kind->move_thing(v->stage->drawing, lud_player_edit(v->stage->player),
+                                        v->mouse.grabbed, wx, wy);
     lud_playback_jump(&v->playback);
     lud_viewer_forget_plans(v);
 }
@@ -269,6 +307,7 @@ static void mouse_down(lud_viewer *v, float x, float y) {
     v->mouse.x = x;
     v->mouse.y = y;
     v->mouse.dragged = false;
+    lud_pointer_quiet(&v->pointer);
     if (v->shown.help) {
         v->shown.help = false;
         return;
@@ -283,6 +322,9 @@ static void mouse_down(lud_viewer *v, float x, float y) {
     } else if (agent >= 0) {
         v->selection.agent = agent;
         v->selection.cell = false;
+    } else if (lud_box_contains(v->layout.comparison, x, y)) {
+        const int side = lud_viewer_side_at(v, x, y);
+        if (side >= 0) lud_viewer_choose_side(v, side);
     } else if (lud_box_contains(v->layout.world, x, y)) {
         v->mouse.dragging = true;
         v->mouse.grabbed = thing_at(v, x, y);
@@ -290,6 +332,7 @@ static void mouse_down(lud_viewer *v, float x, float y) {
 }
 
 static void mouse_move(lud_viewer *v, float x, float y) {
+    lud_pointer_move(&v->pointer, x, y);
     if (v->mouse.scrubbing) scrub(v, x);
     if (v->mouse.dragging &&
         (v->mouse.dragged || hypotf(x - v->mouse.x, y - v->mouse.y) > 4 * v->layout.scale)) {
@@ -309,6 +352,24 @@ static void mouse_up(lud_viewer *v, float x, float y) {
     if (v->mouse.dragging && !v->mouse.dragged) select_at(v, x, y);
     v->mouse.dragging = v->mouse.scrubbing = false;
     v->mouse.grabbed = -1;
+}
+
+/* Scrolls the panel under the mouse, or zooms to what is under it, also where that is the world of another
+ * side than the first. */
+static void turn_wheel(lud_viewer *v, float by, float x, float y) {
+    const lud_view_layout *l = &v->layout;
+    for (int k = 0; k < LUD_PANELS; k++)
+        if (lud_box_contains(v->scrolls[k].box, x, y)) {
+            lud_scroll_turn(&v->scrolls[k], -by * 42 * l->scale);
+            return;
+        }
+    if (!lud_box_contains(l->world, x, y)) return;
+    const int side = lud_viewer_side_at(v, x, y);
+    if (side > 0 && lud_box_contains(l->side[side], x, y)) {
+        x += l->side[0].x - l->side[side].x;
+        y += l->side[0].y - l->side[side].y;
+    }
+    lud_view_layout_zoom(&v->layout, powf(1.15f, by), x, y);
 }
 
 void lud_viewer_event(lud_viewer *v, const SDL_Event *event, float pixels) {
@@ -334,8 +395,8 @@ void lud_viewer_event(lud_viewer *v, const SDL_Event *event, float pixels) {
         break;
     case SDL_MOUSEWHEEL:
         if (event->wheel.y)
-            lud_view_layout_zoom(&v->layout, powf(1.15f, (float)event->wheel.y),
-                                 (float)event->wheel.mouseX * pixels, (float)event->wheel.mouseY * pixels);
+            turn_wheel(v, (float)event->wheel.y, (float)event->wheel.mouseX * pixels,
+                       (float)event->wheel.mouseY * pixels);
         break;
     default:
         break;

@@ -9,6 +9,7 @@
 #include "render/viewer/playback.h"
 #include "render/viewer/recording.h"
 #include "render/viewer/timeline.h"
+#include "render/viewer/tip.h"
 
 typedef struct lud_mouse {
     bool dragging, scrubbing, dragged;
@@ -16,9 +17,14 @@ typedef struct lud_mouse {
     float x, y;
 } lud_mouse;
 
+/* Panels that are scrolled. */
+enum { LUD_PANEL_TRAINING, LUD_PANEL_COMPARISON, LUD_PANEL_INSPECTOR, LUD_PANEL_OVERLAY, LUD_PANELS };
+
 struct lud_viewer {
     const lud_view_options *options;
-    lud_stage stage;
+    lud_stage stages[LUD_SIDES]; /* [n_stages] in step, the first leads */
+    int n_stages;
+    lud_stage *stage; /* the one that panels are about */
     lud_file_watch watch;
     lud_playback playback;
     lud_takeover takeover;
@@ -31,15 +37,26 @@ struct lud_viewer {
     lud_message message;
     lud_recording recording;
     lud_mouse mouse;
-    int64_t recorded; /* number of the recorded episode that is shown */
-    bool plays_on;    /* the next episode begins where one ends */
-    double over_for;  /* seconds that it is over while playing */
-    bool taught;      /* agents act as the training has taught them at some time */
-    bool newer;       /* it has newer parameters than those that act */
-    uint64_t drawn;   /* version of what is known of it in the last picture */
+    lud_pointer pointer;
+    lud_scroll scrolls[LUD_PANELS];
+    float scale, first_scale; /* of texts and panels, as it is wished, and was before the keys */
+    bool full_screen;         /* is wished */
+    int64_t recorded;         /* number of the recorded episode that is shown */
+    bool plays_on;            /* the next episode begins where one ends */
+    double over_for;          /* seconds that it is over while playing */
+    bool taught;              /* agents act as the training has taught them at some time */
+    bool newer;               /* it has newer parameters than those that act */
+    uint64_t drawn;           /* version of what is known of it in the last picture */
     bool quit;
 };
 
+lud_sides lud_viewer_sides(const lud_viewer *viewer);
+/* Whether the episodes of all sides are. */
+bool lud_viewer_over(const lud_viewer *viewer);
+/* The side whose world is at a point, -1: none. */
+int lud_viewer_side_at(const lud_viewer *viewer, float x, float y);
+/* Lets the panels be about a side. */
+void lud_viewer_choose_side(lud_viewer *viewer, int side);
 void lud_viewer_step(lud_viewer *viewer);
 void lud_viewer_seek(lud_viewer *viewer, size_t position);
 /* What was planned or shown of the present state holds no longer. */

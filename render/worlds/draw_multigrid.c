@@ -582,6 +582,7 @@ const lud_draw_world lud_draw_multigrid = {
     .describe_agent = lud_grid_describe_agent,
     .describe_cell = lud_grid_describe_cell,
     .describe_change = lud_grid_describe_change,
+    .differing_cells = lud_grid_differing_cells,
     .events = lud_grid_events,
     .goal_area = goal_area,
     .walkable = walkable,

@@ -21,6 +21,8 @@ void lud_grid_draw_ground(const lud_grid_drawing *drawing, lud_canvas *canvas, c
 
 void lud_grid_describe_agent(lud_drawing *drawing, const uint8_t *state, int agent, lud_text *out);
 void lud_grid_describe_cell(lud_drawing *drawing, const uint8_t *state, int x, int y, lud_text *out);
+int lud_grid_differing_cells(lud_drawing *drawing, const uint8_t *state, const uint8_t *other,
+                             int32_t (*cells)[2], int most);
 void lud_grid_describe_change(lud_drawing *drawing, const uint8_t *before, const uint8_t *after,
                               lud_text *out);
 int lud_grid_events(lud_drawing *drawing, const uint8_t *before, const uint8_t *after);

@@ -147,6 +147,34 @@ void lud_grid_describe_change(lud_drawing *drawing, const uint8_t *before, const
     if (out->length == start) lud_text_append(out, "nothing changes\n");
 }
 
+/* Whether the same lies in a cell of both scenes. */
+static bool same_content(const lud_grid_scene *a, const lud_grid_scene *b, int cell) {
+    const lud_grid_scene_cell *p = &a->cells[cell], *q = &b->cells[cell];
+    const lud_grid_object *g = &p->ground, *h = &q->ground;
+    if (g->type != h->type || g->door != h->door || g->active != h->active || g->enabled != h->enabled ||
+        g->on != h->on || p->trampled != q->trampled || p->awaiting != q->awaiting ||
+        p->recorded_action != q->recorded_action || (p->piece < 0) != (q->piece < 0))
+        return false;
+    if (p->piece < 0) return true;
+    const lud_grid_object *left = &a->pieces[p->piece].object, *right = &b->pieces[q->piece].object;
+    return left->type == right->type && left->colour == right->colour;
+}
+
+int lud_grid_differing_cells(lud_drawing *drawing, const uint8_t *state, const uint8_t *other,
+                             int32_t (*cells)[2], int most) {
+    lud_grid_drawing *g = (lud_grid_drawing *)drawing;
+    lud_grid_scene_read(g->after, drawing->model, state);
+    lud_grid_scene_read(g->before, drawing->model, other);
+    int n = 0;
+    const int width = g->after->width;
+    for (int c = 0; c < width * g->after->height && n < most; c++) {
+        if (same_content(g->after, g->before, c)) continue;
+        cells[n][0] = c % width;
+        cells[n++][1] = c / width;
+    }
+    return n;
+}
+
 int lud_grid_events(lud_drawing *drawing, const uint8_t *before, const uint8_t *after) {
     lud_grid_drawing *g = (lud_grid_drawing *)drawing;
     lud_grid_scene_read(g->before, drawing->model, before);

@@ -444,6 +444,7 @@ const lud_draw_world lud_draw_tribes = {
     .describe_agent = lud_tribes_tell_agent,
     .describe_cell = lud_tribes_tell_cell,
     .describe_change = lud_tribes_tell_change,
+    .differing_cells = lud_tribes_differing_cells,
     .events = lud_tribes_step_events,
     .goal_area = goal_area,
     .walkable = walkable,

@@ -63,6 +63,8 @@ void lud_tribes_find_events(const lud_tribes_model *m, const uint8_t *before, co
 /* lud_draw_world's functions of the same names. */
 void lud_tribes_tell_agent(lud_drawing *drawing, const uint8_t *state, int agent, lud_text *out);
 void lud_tribes_tell_cell(lud_drawing *drawing, const uint8_t *state, int x, int y, lud_text *out);
+int lud_tribes_differing_cells(lud_drawing *drawing, const uint8_t *state, const uint8_t *other,
+                               int32_t (*cells)[2], int most);
 void lud_tribes_tell_change(lud_drawing *drawing, const uint8_t *before, const uint8_t *after, lud_text *out);
 int lud_tribes_step_events(lud_drawing *drawing, const uint8_t *before, const uint8_t *after);
 float lud_tribes_draw_legend(lud_drawing *drawing, lud_canvas *canvas, const lud_theme *theme,

@@ -85,6 +85,19 @@ void lud_tribes_tell_change(lud_drawing *drawing, const uint8_t *before, const u
     }
 }
 
+int lud_tribes_differing_cells(lud_drawing *drawing, const uint8_t *state, const uint8_t *other,
+                               int32_t (*cells)[2], int most) {
+    const lud_tribes_model *m = lud_tribes_of(drawing->model);
+    int n = 0;
+    for (int f = 0; f < m->n_fields && n < most; f++) {
+        if (lud_tribes_stock(m, state, f) == lud_tribes_stock(m, other, f)) continue;
+        const int cell = lud_tribes_map_of(m, state)->field[f];
+        cells[n][0] = cell % m->spec.width;
+        cells[n++][1] = cell / m->spec.width;
+    }
+    return n;
+}
+
 int lud_tribes_step_events(lud_drawing *drawing, const uint8_t *before, const uint8_t *after) {
     const lud_tribes_model *m = lud_tribes_of(drawing->model);
     int events = 0;

@@ -393,6 +393,22 @@ static lud_status compile_actions(lud_particle_model *m, lud_error *error) {
     return LUD_OK;
 }
 
+/* Agents of one body are of one kind; they stand beside each other. */
+static lud_status compile_kinds(lud_particle_model *m, lud_error *error) {
+    const char **names;
+    int *kinds, n = 0;
+    TAKE(m, names, m->n_agents);
+    TAKE(m, kinds, m->n_agents);
+    for (int a = 0; a < m->n_agents; a++) {
+        if (a == 0 || m->kind_of[a] != m->kind_of[a - 1]) names[n++] = m->kinds[m->kind_of[a]].name;
+        kinds[a] = n - 1;
+    }
+    m->base.layout.n_kinds = n;
+    m->base.layout.kind_names = names;
+    m->base.layout.kinds = kinds;
+    return LUD_OK;
+}
+
 static int add_part(lud_layout *layout, const char *name, lud_dtype dtype, bool per_agent, int n_dimensions,
                     int first, int second) {
     lud_observation_part *part = &layout->parts[layout->n_parts];
@@ -473,6 +489,7 @@ lud_status lud_particle_compile(lud_particle_model *m, lud_error *error) {
     LUD_TRY(compile_start(m, error));
     LUD_TRY(compile_walls(m, error));
     LUD_TRY(compile_actions(m, error));
+    LUD_TRY(compile_kinds(m, error));
     m->code = choose_code(&m->options);
     return compile_layout(m, error);
 }

@@ -4,7 +4,7 @@
 
 #include "sim/proof/knowledge/proof_builder.h"
 
-enum { UNKNOWN_PREDICATE, OPEN_VARIABLE, UNKNOWN_CONSTANT, KINDS };
+enum { UNKNOWN_PREDICATE, OPEN_VARIABLE, NAMED_VARIABLE, UNKNOWN_CONSTANT, KINDS };
 
 typedef struct check {
     const lud_proof_builder *b;
@@ -69,6 +69,25 @@ static void check_head(check *c, const raw_rule *rule) {
     }
 }
 
+/* Who writes `lives_in(x, paris)` means the city, but a name without quotes is a variable in a rule. */
+static void check_variables(check *c, const raw_rule *rule) {
+    const lud_proof_builder *b = c->b;
+    for (int32_t j = 0; j < rule->n_variables; j++) {
+        size_t length;
+        const char *name =
+            lud_proof_names_get(&b->labels, b->variable_names.items[rule->variables + (size_t)j], &length);
+        const int32_t constant = lud_proof_names_find(&b->constants, name, length);
+        if (constant < 0 || !c->constant[constant] || !is_due(c, NAMED_VARIABLE)) continue;
+        lud_text text = {0};
+        lud_text_append(
+            &text,
+            "%s:%d: '%s' is a variable here, though a fact has it as a constant; in quotes it would be "
+            "the constant",
+            file_of(b->rule_file), (int)rule->line, name);
+        say(c, &text);
+    }
+}
+
 static void know_constants(check *c, const raw_atom *atom) {
     for (int i = 0; i < c->b->arity.items[atom->predicate]; i++)
         if (atom->terms[i] >= 0) c->constant[atom->terms[i]] = 1;
@@ -125,12 +144,14 @@ lud_status lud_proof_builder_check(const lud_proof_builder *b, int most,
             for (int32_t a = 0; a < rule->n_body; a++)
                 check_predicate(&c, &b->bodies.items[rule->body + (size_t)a], b->rule_file, rule->line, "");
             check_head(&c, rule);
+            check_variables(&c, rule);
         }
         for (int s = 0; s < LUD_PROOF_SPLITS; s++)
             for (size_t i = 0; i < b->queries[s].n; i++)
                 check_query(&c, &b->queries[s].items[i], b->query_files[s]);
         say_more(&c, UNKNOWN_PREDICATE, "predicates that no fact has and no rule concludes");
         say_more(&c, OPEN_VARIABLE, "variables of heads that their bodies do not bind");
+        say_more(&c, NAMED_VARIABLE, "variables of rules that are named as constants of facts");
         say_more(&c, UNKNOWN_CONSTANT, "constants of queries that no fact and no rule knows");
     } else {
         c.failed = true;

@@ -194,6 +194,22 @@ static bool make_absolute(lud_arena *arena, const char *file, lud_proof_options 
     return true;
 }
 
+/* What there is was dropped by the filters of training queries, or there is nothing. */
+static lud_status no_queries(const lud_proof_model *model, const lud_proof_options *options, const char *file,
+                             lud_error *error) {
+    const lud_place place = {file, 0, 0};
+    const int32_t n = model->base->n_queries[options->queries.play];
+    if (n == 0)
+        return lud_invalid_at(error, place,
+                              "proof.queries: no %s queries are left to play, expected a file with some",
+                              split_names[options->queries.play]);
+    return lud_invalid_at(
+        error, place,
+        "proof.queries: of %d %s queries none is left to play; with_rules drops those that no rule "
+        "concludes (false keeps them), depths those of other depths",
+        (int)n, split_names[options->queries.play]);
+}
+
 static lud_status parse(const lud_world *world, lud_tree *root, const char *file, uint64_t seed,
                         lud_model **model, lud_error *error) {
     (void)world;
@@ -207,9 +223,7 @@ static lud_status parse(const lud_world *world, lud_tree *root, const char *file
     if (!status && !make_absolute(arena, file, &options)) status = lud_out_of_memory(error);
     if (!status) status = lud_proof_model_load(&options, file, seed, &loaded, error);
     if (!status && loaded->pools[options.queries.play].n == 0) {
-        status = lud_invalid_at(error, (lud_place){file, 0, 0},
-                                "proof.queries: no %s queries are left to play, expected a file with some",
-                                split_names[options.queries.play]);
+        status = no_queries(loaded, &options, file, error);
         lud_proof_model_destroy(loaded);
         loaded = NULL;
     }

@@ -50,7 +50,7 @@ static const struct room {
     {"learn/learner.", EVERYBODY},         /* the interface */
     {"learn/best.", EVERYBODY},            /* the best parameters of a training */
     {"learn/train.", EVERYBODY},           /* the loop */
-    {"learn/runs/run.", EVERYBODY},        /* opening a RUN of any learner */
+    {"learn/runs/run", EVERYBODY},         /* opening a RUN of any learner */
     {"learn/episodes/", EVERYBODY},        /* data sets of recorded episodes, windows */
     {"learn/language/", EVERYBODY},        /* tokens, transformers, generation */
     {"learn/empo/", EMPO},                 /* theory, equations, layout, overlay, options */

@@ -94,6 +94,9 @@ static void test_nearest(void **state) {
     assert_string_equal(lud_nearest_name("step", names, 5), "steps");
     assert_string_equal(lud_nearest_name("mpa", names, 5), "map");
     assert_null(lud_nearest_name("colour", names, 5));
+    const char *const theory[] = {"zeta", "beta_robots", "beta_r", "xi"};
+    assert_string_equal(lud_nearest_name("beta", theory, 4), "beta_r");
+    assert_string_equal(lud_nearest_name("xi_", theory, 4), "xi");
     assert_null(lud_nearest_name("", names, 5));
     char huge[200];
     memset(huge, 'h', sizeof huge - 1);

@@ -167,8 +167,8 @@ static lud_status transfer(const training_result *result, int seed, const lud_le
     training other = {0};
     lud_status status = open_learner(result, true, seed, &other, error);
     if (!status) {
-        lud_parameters_copy(((lud_mappo_learner_state *)other.learner)->update->parameters,
-                            ((const lud_mappo_learner_state *)learned)->update->parameters);
+        lud_parameters_copy(((lud_mappo_learner_state *)other.learner)->groups[0].update->parameters,
+                            ((const lud_mappo_learner_state *)learned)->groups[0].update->parameters);
         status = evaluate(other.learner, result->column, value, error);
     }
     close_learner(&other);

@@ -63,6 +63,16 @@ static void test_mistakes(void **state) {
     check_failure(LUDUS("record", RESCUE, "-o", "x.avi"), 2, "mp4");
     check_failure(LUDUS("record", RESCUE, "-o", "x.mp4", "--caption", "x", "--no-caption"), 2,
                   "expected one of them");
+    check_failure(LUDUS("record", RESCUE, RESCUE, "-o", "x.h5"), 2,
+                  "a data set is made of one scenario or run");
+    check_failure(LUDUS("record", RESCUE, RESCUE, "-o", "x.mp4", "--policy", "runs"), 2,
+                  "--policy: is about one scenario");
+    check_failure(LUDUS("record", RESCUE, "scenarios/particle/simple.yaml", "-o", "x.mp4"), 2,
+                  "simple.yaml: expected the world of");
+    check_failure(LUDUS("view", RESCUE, RESCUE, "--follow"), 2,
+                  "--follow: expected the folder of one training");
+    check_failure(LUDUS("view", RESCUE, "--caption", "x", "--no-caption"), 2,
+                  "--caption and --no-caption: expected one");
     check_failure(LUDUS("record", RESCUE, "-o", "x.h5", "--no-caption"), 2,
                   "--no-caption: is about pictures");
 }

@@ -1,4 +1,5 @@
-/* Every `ludus` command of README, docs and --help is tried, in a folder of its own that holds the scenarios.
+/* Every `ludus` command of README, docs and --help is tried, in a folder of its own that holds the scenarios,
+ * and so is every whole scenario that a page shows (a block that begins with `ludus: 1`).
  *
  * The rules, in this order:
  *   - A pattern is not run: it names what is not there (SCENARIO, RUN, other.yaml, a RUN that no page makes),
@@ -35,7 +36,7 @@ typedef struct command {
 } command;
 
 static command commands[MOST_COMMANDS];
-static int n_commands, n_run, n_interrupted, n_patterns;
+static int n_commands, n_run, n_interrupted, n_patterns, n_scenarios;
 static char folder[] = "/tmp/ludus-documents-XXXXXX";
 
 /* ---- what the pages say ---- */
@@ -107,6 +108,26 @@ static void read_page(const char *page, char *text) {
     }
 }
 
+/* Runs the scenarios of a page, but those whose own files it cannot have. */
+static void try_scenarios(const char *page, const char *text) {
+    static const char fence[] = "```yaml\n", first[] = "ludus: 1";
+    for (const char *at = text; (at = strstr(at, fence));) {
+        const char *begin = at + strlen(fence), *end = strstr(begin, "```");
+        assert_non_null(end);
+        at = end;
+        if (strncmp(begin, first, strlen(first)) != 0) continue;
+        char path[200];
+        lud_error error = {0};
+        snprintf(path, sizeof path, "%s/page.yaml", folder);
+        assert_int_equal(lud_file_write(path, begin, (size_t)(end - begin), &error), LUD_OK);
+        program_result r = LUDUS("run", path, "-n", "2");
+        if (r.exit_code && !strstr(r.err, "no such file"))
+            fail_msg("a scenario of %s is not one: %s", page, r.err);
+        n_scenarios += r.exit_code == 0;
+        program_free(&r);
+    }
+}
+
 static char *read_all(const char *path) {
     lud_arena *arena = lud_arena_create(0);
     char *bytes = NULL;
@@ -138,12 +159,14 @@ static void read_pages(void) {
     closedir(docs);
     qsort(names, (size_t)n, sizeof *names, by_name);
     char *text = read_all(LUDUS_SOURCE_DIR "/README.md");
+    try_scenarios("README.md", text);
     read_page("README.md", text);
     free(text);
     for (int i = 0; i < n; i++) {
         char path[400];
         snprintf(path, sizeof path, LUDUS_SOURCE_DIR "/docs/%s", names[i]);
         text = read_all(path);
+        try_scenarios(names[i], text);
         read_page(names[i], text);
         free(text);
         free(names[i]);
@@ -309,6 +332,7 @@ static void commands_of_the_documents_work(void **state) {
     print_message("%d commands: %d run, of which %d were interrupted; %d patterns\n", n_commands, n_run,
                   n_interrupted, n_patterns);
     assert_true(n_run > 40);
+    assert_true(n_scenarios > 3);
     for (int i = 0; i < n_commands; i++) {
         for (int k = 0; k < commands[i].n; k++) free(commands[i].words[k]);
         free(commands[i].page);

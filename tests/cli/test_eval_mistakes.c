@@ -173,7 +173,9 @@ static void test_edited_run(void **state) {
 static void test_unfitting_policy(void **state) {
     (void)state;
     static const char family[] = "scenarios/proof/family_tree.yaml";
-    check_failure(LUDUS("run", KEY, "--policy", "nowhere"), "--policy: nowhere/scenario.yaml: no such file");
+    check_failure(LUDUS("run", KEY, "--policy", "nowhere"), "--policy: nowhere: no such file");
+    check_failure(LUDUS("run", KEY, "--policy", KEY),
+                  "--policy: " KEY " is a file, expected a RUN, a folder");
     check_failure(LUDUS("run", KEY, "--policy", proof_run),
                   "a run of the world 'proof', the scenario has 'multigrid'");
     check_failure(LUDUS("run", family, "--policy", kge_run), "kge has no policy that acts in this scenario");
@@ -205,8 +207,24 @@ static void test_diverging_training(void **state) {
     program_free(&r);
 }
 
+static void test_cross_play(void **state) {
+    (void)state;
+    check_failure(LUDUS("eval", mad_run, mad_run), "several RUNs: expected --cross with it");
+    check_failure(LUDUS("eval", mad_run, "--sides", "0,1"), "--sides: expected --cross with it");
+    check_failure(LUDUS("eval", mad_run, "--cross", "--split", "test"), "--split says nothing to --cross");
+    check_failure(LUDUS("eval", mad_run, "--cross", "-o", "table.txt"),
+                  "expected a name that ends with .csv or .md");
+    check_failure(LUDUS("eval", mad_run, "no/where", "--cross"), "no/where: no such RUN");
+    check_failure(LUDUS("eval", mad_run, "rundom", "--cross"), "did you mean 'random'?");
+    check_failure(LUDUS("eval", mad_run, proof_run, "--cross"),
+                  "of the world 'proof', expected one of 'particle'");
+    check_failure(LUDUS("eval", "scenarios/particle/navigation_3.yaml", "--cross"),
+                  "expected at least one RUN or policy behind the scenario");
+}
+
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_policy_of_trained_run),
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_cross_play),
+                                       cmocka_unit_test(test_policy_of_trained_run),
                                        cmocka_unit_test(test_split),
                                        cmocka_unit_test(test_closed_loop),
                                        cmocka_unit_test(test_query),

@@ -60,6 +60,13 @@ static void test_hints(void **state) {
     refused(LUDUS("run", RESCUE, "--set", "max_steps=3"),
             "found 'max_steps'; its place is multigrid.max_steps, as in --set multigrid.max_steps=...");
     refused(LUDUS("run", RESCUE, "--set", "seed=3"), "its place is run.seed");
+    refused(LUDUS("run", RESCUE, "--set", "beta_r=3"),
+            "its place is learner.beta_r, as in --set learner.beta_r=...");
+    refused(LUDUS("sweep", RESCUE, "-v", "beta_r=1,2"),
+            "place is learner.beta_r, as in --vary learner.beta_r=...");
+    refused(LUDUS("sweep", RESCUE, "-v", "learner.beta=1,2"), "did you mean 'beta_h'?");
+    refused(LUDUS("sweep", RESCUE, "-v", "learner.beta_r=1,-2"),
+            "--vary learner.beta_r=-2: beta_r: expected");
     refused(LUDUS("run", RESCUE, "--set", "stumble=1"), "its place is multigrid.chances.stumble");
     refused(
         LUDUS("train", RESCUE, "-o", in_folder("none")),
@@ -219,6 +226,22 @@ static void test_unsolved(void **state) {
 }
 
 /* A training says how it went and what comes next, and goes on by its folder's name alone. */
+/* Types what a training says can be done next, but what opens a window. */
+static int type_next(const char *out) {
+    int n = 0;
+    const char *line = strstr(out, "Next:\n");
+    assert_non_null(line);
+    for (line += strlen("Next:\n"); strncmp(line, "  ", 2) == 0; line = strchr(line, '\n') + 1) {
+        char command[900];
+        const int length = (int)strcspn(line, "\n");
+        snprintf(command, sizeof command, "cd '%s' && %.*s > typed.txt 2>&1", folder, length, line);
+        if (strstr(command, " view ")) continue;
+        if (system(command) != 0) fail_msg("%s", command);
+        n++;
+    }
+    return n;
+}
+
 static void test_training(void **state) {
     (void)state;
     const char *run = in_folder("trained");
@@ -248,6 +271,7 @@ static void test_training(void **state) {
     assert_contains(r.out, "policy.safetensors: parameters of iteration 4");
     snprintf(next, sizeof next, "ludus eval %s\n", run);
     assert_contains(r.out, next);
+    assert_int_equal(type_next(r.out), 3);
     program_free(&r);
     /* two columns with a comma are two panels */
     const char *both = in_folder("both.png"), *each = in_folder("each.png");
@@ -263,13 +287,26 @@ static void test_training(void **state) {
     lud_arena_destroy(arena);
 }
 
+/* A prover's RUN is asked something that its own files know. */
+static void test_prover(void **state) {
+    (void)state;
+    program_result r =
+        LUDUS("train", LUDUS_SOURCE_DIR "/scenarios/proof/family_tree.yaml", "-o", in_folder("prover"), "-q",
+              "--set", "learner.total_steps=2000", "--set", "learner.evaluation.queries=2");
+    if (r.exit_code != 0) fail_msg("%s", r.err);
+    assert_contains(r.out, "(x, y)\"\n");
+    assert_int_equal(type_next(r.out), 4);
+    program_free(&r);
+}
+
 int main(void) {
     if (!mkdtemp(folder)) return 1;
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_hints),    cmocka_unit_test(test_policies),
         cmocka_unit_test(test_keys),     cmocka_unit_test(test_codes),
         cmocka_unit_test(test_numbers),  cmocka_unit_test(test_control_characters),
-        cmocka_unit_test(test_unsolved), cmocka_unit_test(test_training)};
+        cmocka_unit_test(test_unsolved), cmocka_unit_test(test_training),
+        cmocka_unit_test(test_prover)};
     const int failed = cmocka_run_group_tests(tests, NULL, NULL);
     char line[96];
     snprintf(line, sizeof line, "rm -rf '%s'", folder);

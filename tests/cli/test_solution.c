@@ -88,6 +88,42 @@ static void test_run_acts_on_it(void **state) {
     json_decref(again);
 }
 
+/* A solution acts where it is one: not on another map, for other goals, or for longer episodes. */
+static void test_fits(void **state) {
+    (void)state;
+    static const char *const cases[][2] = {
+        {"s/We Ae We/.. Ae We/", "it does not have this state, which can be reached here: step"},
+        {"s/cell: \\[1, 2\\]/cell: [1, 1]/", "agent 0 may want to be at (1, 1) here, to be at (1, 2) there"},
+        {"s/max_steps: 4/max_steps: 5/", "from another start, or of shorter episodes"},
+    };
+    char path[96], solved[96], other[96], command[480];
+    snprintf(command, sizeof command, "mkdir %s/fits", folder);
+    assert_int_equal(system(command), 0);
+    snprintf(path, sizeof path, "%s/fits/cellar.yaml", folder);
+    snprintf(solved, sizeof solved, "%s/fits/cellar", folder);
+    snprintf(other, sizeof other, "%s/fits/other.yaml", folder);
+    static const char cellar[] =
+        "ludus: 1\nworld: multigrid\nmultigrid:\n  map: |\n    We We We We We\n    We Ay Ly Ky We\n"
+        "    We .. We Ae We\n    We We We We We\n  max_steps: 4\ngoals:\n  - {cell: [1, 2]}\n"
+        "  - {rectangle: [1, 1, 3, 3]}\n";
+    lud_error error = {0};
+    assert_int_equal(lud_file_write(path, cellar, strlen(cellar), &error), LUD_OK);
+    program_result r = LUDUS("solve", path, "-o", solved, "-q");
+    if (r.exit_code) fail_msg("%s", r.err);
+    program_free(&r);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        snprintf(command, sizeof command, "sed '%s' %s > %s && ! cmp -s %s %s", cases[i][0], path, other,
+                 path, other);
+        assert_int_equal(system(command), 0);
+        check_failure(LUDUS("run", other, "--policy", solved, "-n", "1"), 2, cases[i][1]);
+    }
+    json_decref(json_of(LUDUS("run", path, "--policy", solved, "-n", "9", "--json", "--set",
+                              "multigrid.max_steps=3", "--seed", "7")));
+    check_failure(LUDUS("eval", solved, "--policy", path), 2, "is a file, expected a RUN");
+    check_failure(LUDUS("eval", solved, "--policy", "runs/nowhere"), 2,
+                  "--policy: runs/nowhere: no such file");
+}
+
 static void test_record(void **state) {
     (void)state;
     char path[96], first[96];
@@ -202,13 +238,8 @@ static void test_little_memory_and_interruptions(void **state) {
     snprintf(parts, sizeof parts, "%s/parts", folder);
     lud_error error = {0};
     if (lud_file_write(world, wide_world, sizeof wide_world - 1, &error)) fail_msg("%s", error.text);
-    /* what would never fit is told before the work, with the estimate */
-    program_result refused = LUDUS("inspect", world, "--count", "-m", "0.002");
-    if (refused.exit_code != 1 || !strstr(refused.err, "states, more than the memory limit of 0.002 GiB"))
-        fail_msg("exit code %d: %s", refused.exit_code, refused.err);
-    program_free(&refused);
     json_t *all = json_of(LUDUS("solve", world, "-o", whole, "--json"));
-    json_t *few = json_of(LUDUS("solve", world, "-o", little, "--json", "-m", "0.012"));
+    json_t *few = json_of(LUDUS("solve", world, "-o", little, "--json", "-m", "0.012", "--method", "graph"));
     assert_true(number_at(all, "graph_file_bytes") == 0);
     assert_true(number_at(few, "graph_file_bytes") > 1e6);
     assert_true(number_at(few, "states") == number_at(all, "states"));
@@ -230,6 +261,62 @@ static void test_little_memory_and_interruptions(void **state) {
         program_free(&r);
     }
     check_same(whole, parts);
+}
+
+/* Killed wherever it happens to be, later each time, until a session gets to its end: then the file is that
+ * of the whole graph. */
+static void test_levels_and_kills(void **state) {
+    (void)state;
+    char world[96], whole[96], levels[96], parts[96], file[128], command[512];
+    snprintf(world, sizeof world, "%s/wide.yaml", folder);
+    snprintf(whole, sizeof whole, "%s/whole", folder);
+    snprintf(levels, sizeof levels, "%s/levels", folder);
+    snprintf(parts, sizeof parts, "%s/killed", folder);
+    snprintf(file, sizeof file, "%s/solution.empo", parts);
+    /* memory that does not hold the graph: levels without being asked for, and said to be */
+    json_t *few = json_of(LUDUS("solve", world, "-o", levels, "--json", "-m", "0.012"));
+    assert_string_equal(json_string_value(json_object_get(few, "method")), "levels");
+    check_same(whole, levels);
+    json_t *all = json_of(LUDUS("solve", world, "-o", levels, "--json"));
+    assert_string_equal(json_string_value(json_object_get(all, "method")), "graph");
+    static const char *const equal[] = {"states", "transitions", "terminal", "joint_actions"};
+    for (size_t i = 0; i < sizeof equal / sizeof *equal; i++)
+        assert_true(number_at(few, equal[i]) == number_at(all, equal[i]));
+    assert_true(json_equal(json_object_get(few, "start"), json_object_get(all, "start")));
+    json_decref(few);
+    json_decref(all);
+    /* so are they when they are only counted */
+    all = json_of(LUDUS("inspect", world, "--count", "--json"));
+    few = json_of(LUDUS("inspect", world, "--count", "--json", "-m", "0.012"));
+    const json_t *in_memory = json_object_get(all, "reachable"),
+                 *by_levels = json_object_get(few, "reachable");
+    assert_string_equal(json_string_value(json_object_get(in_memory, "method")), "graph");
+    assert_string_equal(json_string_value(json_object_get(by_levels, "method")), "levels");
+    static const char *const counted[] = {"states", "transitions", "terminal", "layers"};
+    for (size_t i = 0; i < sizeof counted / sizeof *counted; i++)
+        assert_true(number_at(by_levels, counted[i]) == number_at(in_memory, counted[i]));
+    assert_true(number_at(by_levels, "bytes") < number_at(in_memory, "bytes"));
+    json_decref(few);
+    json_decref(all);
+    check_failure(LUDUS("inspect", world, "--count", "-m", "0.001"), 1, "memory limit of ");
+    int killed = 0;
+    for (int milliseconds = 30; !lud_file_exists(file); milliseconds += milliseconds / 3 + 1) {
+        snprintf(command, sizeof command,
+                 "timeout -s KILL %d.%03d %s/ludus solve %s -o %s --method levels --resume -q > %s/out 2>&1",
+                 milliseconds / 1000, milliseconds % 1000, LUDUS_BINARY_DIR, world, parts, folder);
+        killed += system(command) != 0;
+    }
+    assert_true(killed > 0);
+    check_same(whole, parts);
+    snprintf(file, sizeof file, "%s/solution.empo.levels.partial", parts);
+    assert_false(lud_file_exists(file));
+
+    check_failure(LUDUS("solve", KEY, "-o", other_path, "--method", "level"), 2, "did you mean 'levels'?");
+    check_failure(LUDUS("solve", KEY, "-o", other_path, "--method", "levels", "-x", "csv"), 2,
+                  "--method levels: --export writes the graph");
+    /* what would never fit is told before the work, with the estimate */
+    check_failure(LUDUS("solve", world, "-o", levels, "--method", "levels", "-m", "0.001"), 1,
+                  "two levels of the world have ");
 }
 
 /* A person who can get where no goal is: the message names the person, the goals and the state. */
@@ -285,12 +372,14 @@ int main(void) {
     if (chdir(LUDUS_SOURCE_DIR)) return 1; /* scenarios are named from there */
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_run_acts_on_it),
+        cmocka_unit_test(test_fits),
         cmocka_unit_test(test_record),
         cmocka_unit_test(test_inspect),
         cmocka_unit_test(test_eval),
         cmocka_unit_test(test_exports),
         cmocka_unit_test(test_damaged_file),
         cmocka_unit_test(test_little_memory_and_interruptions),
+        cmocka_unit_test(test_levels_and_kills),
         cmocka_unit_test(test_uncovered_cells),
         cmocka_unit_test(test_sweep),
     };

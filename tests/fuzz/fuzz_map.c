@@ -8,10 +8,10 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-static const char *const codes[] = {"We", "..", "Wr", "Bl", "Ro", "Bu", "La", "Sw", "Un", "Mn", "Ms",
-                                    "Mw", "Me", "Ma", "Kb", "Ki", "Ps", "Pa", "Dk", "dK", "Dp", "dP",
-                                    "DC", "dC", "CB", "Lr", "Cb", "Og", "Ky", "Bp", "Xe", "Gr", "Ay",
-                                    "Ae", "Ar", "1a", "1b", "1c", "1d", "Zz", "W",  "A ", "\\n"};
+static const char *const codes[] = {"We", "..", "Wr", "Bl", "Ro", "Bu", "La", "Sw", "Un", "Mn",  "Ms",
+                                    "Mw", "Me", "Ma", "Kb", "Ki", "Ps", "Pa", "Dk", "dK", "Dp",  "dP",
+                                    "DC", "dC", "CB", "Lr", "Cb", "Og", "Ky", "Bp", "Xe", "Gr",  "Ay",
+                                    "Ae", "Ar", "1a", "1b", "1c", "1d", "Zz", "W",  "A ", "\\n", "# "};
 static const char *const legend =
     "  legend: {1a: {agent: {colour: brown, role: human}, under: Gg}, 1b: {box: {contains: Kr}}, "
     "1c: {magic_wall: {side: north, entry: 0.25}}, 1d: {block: , under: Un}}\n";

@@ -383,62 +383,75 @@ static void rows(void **state) {
     check(0, ROWS * WIDTH, expected, 0);
 }
 
-static void norms(void **state) {
-    (void)state;
-    const float *x = numbers(0, ROWS * WIDTH, -3, 5), *gain = numbers(1, WIDTH, 0.5, 2),
-                *bias = numbers(2, WIDTH, -1, 1);
-    double rms[ROWS * WIDTH];
+/* Widths around vectors and pieces of rows. */
+static const int widths[] = {1,  2,  5,  7,  8,  9,  15, 16,  17,  24,  31,
+                             32, 33, 47, 48, 64, 65, 96, 127, 128, 129, 200};
+enum { WIDTHS = sizeof widths / sizeof *widths };
+
+static void norms_of(int width) {
+    const float *x = numbers(0, ROWS * width, -3, 5), *gain = numbers(1, width, 0.5, 2),
+                *bias = numbers(2, width, -1, 1);
+    static double rms[MOST];
     for (int i = 0; i < ROWS; i++) {
         double mean = 0, square = 0, variance = 0;
-        for (int j = 0; j < WIDTH; j++) mean += (double)x[i * WIDTH + j] / WIDTH;
-        for (int j = 0; j < WIDTH; j++) square += pow((double)x[i * WIDTH + j], 2) / WIDTH;
-        for (int j = 0; j < WIDTH; j++) variance += pow((double)x[i * WIDTH + j] - mean, 2) / WIDTH;
-        for (int j = 0; j < WIDTH; j++) {
-            const double v = (double)x[i * WIDTH + j];
-            expected[i * WIDTH + j] = (v - mean) / sqrt(variance + 1e-5) * (double)gain[j] + (double)bias[j];
-            rms[i * WIDTH + j] = v / sqrt(square + 1e-6) * (double)gain[j];
+        for (int j = 0; j < width; j++) mean += (double)x[i * width + j] / width;
+        for (int j = 0; j < width; j++) square += pow((double)x[i * width + j], 2) / width;
+        for (int j = 0; j < width; j++) variance += pow((double)x[i * width + j] - mean, 2) / width;
+        for (int j = 0; j < width; j++) {
+            const double v = (double)x[i * width + j];
+            expected[i * width + j] = (v - mean) / sqrt(variance + 1e-5) * (double)gain[j] + (double)bias[j];
+            rms[i * width + j] = v / sqrt(square + 1e-6) * (double)gain[j];
         }
     }
     what = "layer_norm";
-    ops->layer_norm(device, ROWS, WIDTH, 1e-5, x, gain, bias, fresh(0), NULL, NULL);
-    check(0, ROWS * WIDTH, expected, 1);
+    ops->layer_norm(device, ROWS, width, 1e-5, x, gain, bias, fresh(0), NULL, NULL);
+    check(0, ROWS * width, expected, 1);
     what = "rms_norm";
-    ops->rms_norm(device, ROWS, WIDTH, 1e-6, x, gain, fresh(0), NULL);
-    check(0, ROWS * WIDTH, rms, 1);
+    ops->rms_norm(device, ROWS, width, 1e-6, x, gain, fresh(0), NULL);
+    check(0, ROWS * width, rms, 1);
+}
+
+static void norms(void **state) {
+    (void)state;
+    for (int k = 0; k < WIDTHS; k++) norms_of(widths[k]);
 }
 
 /* Rows of very different size side by side: each is its own. */
-static void softmaxes(void **state) {
-    (void)state;
+static void softmaxes_of(int width) {
     for (int masked = 0; masked < 2; masked++) {
         static const double sizes[] = {1, 80, 0.001, 1000, 10, 1e-20};
-        float *x = numbers(0, ROWS * WIDTH, -1, 1);
-        uint8_t mask[ROWS * WIDTH];
-        double logs[ROWS * WIDTH];
-        for (int i = 0; i < ROWS * WIDTH; i++) {
-            x[i] *= (float)sizes[i / WIDTH % 6];
-            x[i] += i / WIDTH % 4 == 3 ? 500.0f : 0.0f;
-            mask[i] = (i * 7919 % 5) != 0;
+        float *x = numbers(0, ROWS * width, -1, 1);
+        static uint8_t mask[MOST];
+        static double logs[MOST];
+        for (int i = 0; i < ROWS * width; i++) {
+            x[i] *= (float)sizes[i / width % 6];
+            x[i] += i / width % 4 == 3 ? 500.0f : 0.0f;
+            mask[i] = (i * 7919 % 5) != 0 || i % width == 0;
         }
         for (int i = 0; i < ROWS; i++) {
             double largest = -INFINITY, sum = 0;
-            for (int j = i * WIDTH; j < (i + 1) * WIDTH; j++)
+            for (int j = i * width; j < (i + 1) * width; j++)
                 if (!masked || mask[j]) largest = fmax(largest, 0.5 * (double)x[j]);
-            for (int j = i * WIDTH; j < (i + 1) * WIDTH; j++)
+            for (int j = i * width; j < (i + 1) * width; j++)
                 if (!masked || mask[j]) sum += exp(0.5 * (double)x[j] - largest);
-            for (int j = i * WIDTH; j < (i + 1) * WIDTH; j++) {
+            for (int j = i * width; j < (i + 1) * width; j++) {
                 const bool in_it = !masked || mask[j];
                 expected[j] = in_it ? exp(0.5 * (double)x[j] - largest) / sum : 0;
                 logs[j] = in_it ? 0.5 * (double)x[j] - largest - log(sum) : -3.4028234663852886e38;
             }
         }
         what = masked ? "softmax, masked" : "softmax";
-        ops->softmax(device, ROWS, WIDTH, 0.5, x, masked ? mask : NULL, fresh(0));
-        check(0, ROWS * WIDTH, expected, 1e-3);
+        ops->softmax(device, ROWS, width, 0.5, x, masked ? mask : NULL, fresh(0));
+        check(0, ROWS * width, expected, 1e-3);
         what = masked ? "log_softmax, masked" : "log_softmax";
-        ops->log_softmax(device, ROWS, WIDTH, 0.5, x, masked ? mask : NULL, fresh(0));
-        check(0, ROWS * WIDTH, logs, 50);
+        ops->log_softmax(device, ROWS, width, 0.5, x, masked ? mask : NULL, fresh(0));
+        check(0, ROWS * width, logs, 50);
     }
+}
+
+static void softmaxes(void **state) {
+    (void)state;
+    for (int k = 0; k < WIDTHS; k++) softmaxes_of(widths[k]);
 }
 
 static void distributions(void **state) {

@@ -95,21 +95,21 @@ static void losses(void **state) {
 
 /* ---- returns ---- */
 
-static void returns(void **state) {
-    (void)state;
-    enum { T = 9, N = 5 };
+/* Of N environments; with masks of episodes that were cut off, or without. */
+static void returns_of(int N, bool cut_off) {
+    enum { T = 9, LARGEST = 100 };
     const float *reward = numbers(0, T * N, -1, 1), *value = numbers(1, (T + 1) * N, -1, 1);
     float *mask = numbers(2, (T + 1) * N, 0, 1), *bad = numbers(3, (T + 1) * N, 0, 1);
     for (int i = 0; i < (T + 1) * N; i++) {
         mask[i] = mask[i] < 0.25f ? 0.0f : 1.0f;
         bad[i] = bad[i] < 0.2f ? 0.0f : 1.0f;
     }
-    double advantage[T * N], total[T * N], discounted[T * N], n_step[T * N];
+    static double advantage[T * LARGEST], total[T * LARGEST], discounted[T * LARGEST], n_step[T * LARGEST];
     for (int e = 0; e < N; e++) {
         double a = 0, r = (double)value[T * N + e];
         for (int t = T - 1; t >= 0; t--) {
             const int at = t * N + e, next = at + N;
-            const double m = (double)mask[next], b = (double)bad[next];
+            const double m = (double)mask[next], b = cut_off ? (double)bad[next] : 1;
             const double delta = (double)reward[at] + 0.9 * (double)value[next] * m - (double)value[at];
             a = (delta + 0.9 * 0.8 * m * a) * b;
             advantage[at] = a;
@@ -130,15 +130,27 @@ static void returns(void **state) {
         }
     }
     what = "gae";
-    ops->gae(device, T, N, 0.9, 0.8, reward, value, mask, bad, fresh(0), fresh(1));
+    ops->gae(device, T, N, 0.9, 0.8, reward, value, mask, cut_off ? bad : NULL, fresh(0), fresh(1));
     check(0, T * N, advantage, 1);
     check(1, T * N, total, 1);
+    ops->gae(device, T, N, 0.9, 0.8, reward, value, mask, cut_off ? bad : NULL, NULL, fresh(1));
+    check(1, T * N, total, 1);
+    ops->gae(device, T, N, 0.9, 0.8, reward, value, mask, cut_off ? bad : NULL, fresh(0), NULL);
+    check(0, T * N, advantage, 1);
     what = "discounted_returns";
-    ops->discounted_returns(device, T, N, 0.9, reward, value, mask, bad, fresh(0));
+    ops->discounted_returns(device, T, N, 0.9, reward, value, mask, cut_off ? bad : NULL, fresh(0));
     check(0, T * N, discounted, 1);
     what = "n_step_returns";
     ops->n_step_returns(device, T, N, 4, 0.9, reward, value, mask, fresh(0));
     check(0, T * N, n_step, 1);
+}
+
+/* Around vectors of each instruction set, and several of them. */
+static void returns(void **state) {
+    (void)state;
+    static const int environments[] = {1, 5, 7, 8, 9, 15, 16, 17, 32, 33, 48, 63, 65, 100};
+    for (size_t k = 0; k < sizeof environments / sizeof *environments; k++)
+        for (int cut_off = 0; cut_off < 2; cut_off++) returns_of(environments[k], cut_off);
 }
 
 /* ---- attention and recurrences ---- */

@@ -170,6 +170,15 @@ const support_training support_trainings[] = {
      {NULL},
      false,
      1e-3},
+    {"a policy for each role",
+     "ludus: 1\nname: t\nworld: particle\nparticle: {task: simple_world_comm, agents: 1, adversaries: 1, "
+     "episode_length: 4}\nrun: {environments: 3, seed: 5}\n"
+     "learner: {type: graph-mappo, automatic: false, rollout_length: 6, chunk_length: 3, groups: kinds, "
+     "time_limits: bootstrap, " MAPPO,
+     NULL,
+     {NULL},
+     false,
+     1e-3},
     {"mappo on a grid",
      NULL,
      LUDUS_SOURCE_DIR "/scenarios/multigrid/collect_balls.yaml",

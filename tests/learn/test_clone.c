@@ -377,7 +377,7 @@ static void test_start_of_mappo(void **state) {
     if (lud_device_open("cpu", 1, &m.device, &error) ||
         lud_learner_create(m.scenario, m.device, &m.learner, &error))
         fail_msg("%s", error.text);
-    lud_mappo_networks *networks = ((lud_mappo_learner_state *)m.learner)->update;
+    lud_mappo_networks *networks = ((lud_mappo_learner_state *)m.learner)->groups[0].update;
     if (lud_mappo_begin_with(networks, run, &error)) fail_msg("%s", error.text);
     /* the same observation through both */
     const lud_layout *layout = &b.scenario->model->layout;

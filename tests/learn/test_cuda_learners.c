@@ -169,10 +169,11 @@ static void recorded_training_is_the_same(void **state) {
             support_bed b = support_bed_open(t, "cuda", 0);
             lud_mappo_learner_state *m = (lud_mappo_learner_state *)b.learner;
             lud_mappo_device_rollout *r = m->device_rollout;
-            lud_capture *const pieces[] = {&m->ppo.core.stepping, r ? &r->stepping : &m->rollout->acting,
-                                           r ? &r->ending : &m->rollout->valuing, &m->ppo.adding};
+            lud_capture *const pieces[] = {
+                &m->groups[0].ppo.core.stepping, r ? &r->stepping : &m->groups[0].rollout->acting,
+                r ? &r->ending : &m->groups[0].rollout->valuing, &m->groups[0].ppo.adding};
             for (int i = 0; i < 4; i++) pieces[i]->never = plain;
-            m->rollout->valuing.never = plain; /* values of what was seen last */
+            m->groups[0].rollout->valuing.never = plain; /* values of what was seen last */
             for (uint64_t i = 0; i < b.learner->n_iterations; i++) support_bed_iterate(t, &b, row);
             for (int i = 0; i < 4; i++) {
                 if (plain) assert_int_equal(pieces[i]->runs, 0);
@@ -213,7 +214,7 @@ static void rollouts_are_those_of_the_host(void **state) {
             if (way > 0) lud_mappo_device_rollout_destroy(m->device_rollout);
             if (way == 1) m->device_rollout = NULL;
             if (way == 2)
-                assert_int_equal(lud_mappo_device_rollout_create(m->rollout, &m->training.buffer,
+                assert_int_equal(lud_mappo_device_rollout_create(m->groups[0].rollout, &m->training.buffer,
                                                                  m->training.batch, 2, &m->device_rollout,
                                                                  &error),
                                  LUD_OK);
@@ -246,7 +247,7 @@ static void slices_with_other_edges_are_replayed(void **state) {
         support_bed b = support_bed_open(&t, "cuda", 0);
         double row[128];
         for (uint64_t i = 0; i < b.learner->n_iterations; i++) support_bed_iterate(&t, &b, row);
-        const lud_capture *adding = &((lud_mappo_learner_state *)b.learner)->ppo.adding;
+        const lud_capture *adding = &((lud_mappo_learner_state *)b.learner)->groups[0].ppo.adding;
         assert_int_equal(adding->runs, 24);
         assert_in_range(adding->n_replayed, 14, 22);
         support_bed_close(&b);

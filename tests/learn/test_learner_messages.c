@@ -88,7 +88,8 @@ static void test_sections(void **state) {
         "test.yaml: there is no `learner:` section to train with, for instance --set learner.type=NAME; in "
         "particle: graph-mappo, clone, ticks");
     expect(PARTICLE("task: simple") LEARNER("steps: 3"), LUD_ERROR_INPUT,
-           "test.yaml:4:10: the `learner:` section has no `type:`");
+           "test.yaml:4:10: the `learner:` section has no `type:`, as in learner: {type: NAME}; in particle: "
+           "graph-mappo, clone, ticks");
     expect(PARTICLE("task: simple") LEARNER("type: kge"), LUD_ERROR_INPUT,
            "test.yaml:4:10: learner kge needs the world 'proof', this scenario has 'particle'");
     expect(PARTICLE("task: simple") LEARNER("type: proof-ppo"), LUD_ERROR_INPUT,

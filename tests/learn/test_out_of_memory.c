@@ -278,10 +278,28 @@ static lud_status solve(const void *argument, uint64_t *result, lud_error *error
     return status;
 }
 
+static lud_status solve_by_levels(const void *argument, uint64_t *result, lud_error *error) {
+    char run[128];
+    snprintf(run, sizeof run, "%s/levels", folder);
+    const lud_empo_solve_options options = {.run = run, .n_threads = 1, .method = LUD_EMPO_BY_LEVELS};
+    lud_empo_case c;
+    lud_empo_solution *solution = NULL;
+    lud_status status = lud_empo_case_open(argument, &options, &c, error);
+    if (status) return status;
+    status = lud_empo_case_solve(&c, &options, &solution, error);
+    if (!status)
+        out_of_memory_hash(result, solution->records,
+                           solution->header->n_states * solution->header->record_doubles * sizeof(double));
+    lud_empo_solution_close(solution);
+    lud_empo_case_close(&c);
+    return status;
+}
+
 static void exact(void **state) {
     (void)state;
     lud_scenario *scenario = opened(CORRIDOR "learner: {type: empo-exact}\n");
     out_of_memory_test("an exact solution", solve, scenario);
+    out_of_memory_test("an exact solution by levels", solve_by_levels, scenario);
     lud_scenario_destroy(scenario);
 }
 

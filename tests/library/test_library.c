@@ -1,5 +1,7 @@
 /* The public interface: it does what the layers below do, says what is wrong with a call, and survives any
  * call. */
+#include <dirent.h>
+#include <omp.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -224,7 +226,17 @@ static void test_snapshots_and_states(void **state) {
     ludus_scenario_free(scenario);
 }
 
-/* A child of a process that has used two threads asks for two as well, and gets the same bytes. */
+/* Threads of this process. */
+static int count_threads(void) {
+    DIR *tasks = opendir("/proc/self/task");
+    int n = 0;
+    for (const struct dirent *entry; tasks && (entry = readdir(tasks));) n += entry->d_name[0] != '.';
+    if (tasks) closedir(tasks);
+    return n;
+}
+
+/* A child of a process that has used two threads asks for two as well, has them, and gets the same bytes; so
+ * does the parent afterwards. */
 static void test_forked(void **state) {
     (void)state;
     enum { N = 200 };
@@ -235,13 +247,13 @@ static void test_forked(void **state) {
     arrays a = arrays_of(&info, N);
     const ludus_actions actions = {a.choices, a.numbers};
     const ludus_batch_options options = {.n_environments = N, .seed = 6, .n_threads = 2};
-    uint64_t hash[2] = {0};
+    uint64_t hash[3] = {0}; /* before the fork, in the child, in the parent */
     pid_t child = -1;
-    int ends[2];
+    int ends[2], n_threads = 0;
     assert_int_equal(pipe(ends), 0);
-    for (int time = 0; time < 2; time++) {
-        if (time) child = fork();
-        if (child > 0) break;
+    for (int time = 0; time < 3; time++) {
+        if (time == 1) child = fork();
+        if (time == 1 && child) continue;
         ludus_batch *batch;
         if (ludus_batch_create(scenario, &options, &batch, &error)) fail_msg("%s", error.message);
         for (int step = 0; step < 5; step++)
@@ -250,14 +262,17 @@ static void test_forked(void **state) {
             hash[time] = 31 * hash[time] +
                          ludus_state_hash(scenario, ludus_batch_states(batch) + (size_t)e * info.state_bytes);
         ludus_batch_free(batch);
-        if (!child) _exit(write(ends[1], &hash[1], sizeof hash[1]) != sizeof hash[1]);
+        n_threads = count_threads();
+        if (!child) _exit(write(ends[1], &hash[1], sizeof hash[1]) != sizeof hash[1] || n_threads < 2);
     }
     int status;
+    assert_true(n_threads >= 2);
     assert_true(child > 0);
     assert_int_equal(waitpid(child, &status, 0), child);
     assert_int_equal(status, 0);
     assert_int_equal(read(ends[0], &hash[1], sizeof hash[1]), sizeof hash[1]);
     assert_int_equal(hash[0], hash[1]);
+    assert_int_equal(hash[0], hash[2]);
     close(ends[0]), close(ends[1]);
     free_arrays(a);
     ludus_scenario_free(scenario);
@@ -323,7 +338,13 @@ static void test_errors(void **state) {
     assert_string_equal(error.file, "mine.yaml");
     assert_int_equal(error.line, 6);
     assert_non_null(strstr(error.message, "max_steps"));
+    assert_ptr_equal(strstr(error.text, "mine.yaml:6:"), error.text);
+    assert_non_null(strstr(error.text, error.message));
     assert_int_equal(ludus_scenario_load("nowhere.yaml", NULL, 0, &scenario, &error), LUDUS_ERROR_INPUT);
+    assert_string_equal(error.file, "nowhere.yaml");
+    assert_int_equal(error.line, 0);
+    assert_ptr_equal(strstr(error.message, "no such file"), error.message);
+    assert_ptr_equal(strstr(error.text, "nowhere.yaml: no such file"), error.text);
     assert_int_equal(ludus_scenario_load(NULL, NULL, 0, &scenario, &error), LUDUS_ERROR_INPUT);
     assert_string_equal(error.message, "ludus_scenario_load: expected path");
     scenario = load(SCENARIO("multigrid/tiny.yaml"));
@@ -340,91 +361,28 @@ static void test_errors(void **state) {
     ludus_scenario_free(scenario);
 }
 
-/* Any order of calls with handles and nulls, in range and out of it. */
-static void test_random_calls(void **state) {
+/* How many threads the caller's own OpenMP uses is not the library's to change. */
+static void test_threads_of_the_caller(void **state) {
     (void)state;
-    enum { CALLS = 100000, N = 3 };
     ludus_error error;
-    ludus_scenario *scenario = load(SCENARIO("multigrid/tiny.yaml"));
-    ludus_scenario_info info;
-    ludus_scenario_get_info(scenario, &info);
-    ludus_batch *batch = NULL;
-    uint8_t *states = calloc(N, info.state_bytes),
-            *masks = calloc(N, (size_t)(info.n_agents * info.max_actions));
-    double p[4], measures[64];
-    int32_t choices[N * 64] = {0};
-    char *text;
-    bool achieved;
-    size_t n;
-    assert_true(states && masks);
-    for (uint32_t call = 0; call < CALLS; call++) {
-#define ANY(below) draw(call, 1 + __LINE__, below)
-        const ludus_scenario *s = ANY(8) ? scenario : NULL;
-        ludus_batch *b = ANY(8) ? batch : NULL;
-        ludus_error *e = ANY(4) ? &error : NULL;
-        const uint8_t *one = ANY(4) ? states : ANY(2) && batch ? ludus_batch_states(batch) : NULL;
-        for (int i = 0; i < N * info.n_agents; i++) choices[i] = (int32_t)draw(call, (uint32_t)i, 9) - 1;
-        const ludus_actions actions = {ANY(8) ? choices : NULL, NULL};
-        switch (ANY(16)) {
-        case 0:
-            if (ANY(50)) break;
-            ludus_batch_free(batch);
-            batch = NULL;
-            break;
-        case 1: {
-            if (batch) break;
-            const ludus_batch_options o = {.n_environments = (int)ANY(3) * N - 3 + (int)ANY(2) * 3,
-                                           .seed = call,
-                                           .n_threads = (int)ANY(4) - 1,
-                                           .end = (ludus_end)ANY(4)};
-            if (o.n_environments == N) ludus_batch_create(s, ANY(8) ? &o : NULL, &batch, e);
-            break;
-        }
-        case 2:
-            ludus_batch_reset(b, NULL, NULL, e);
-            break;
-        case 3:
-        case 4:
-        case 5:
-            ludus_batch_step(b, ANY(8) ? &actions : NULL, NULL, e);
-            break;
-        case 6:
-            ludus_batch_set_states(b, (int)ANY(6) - 1, (int)ANY(4) - 1, ANY(4) ? states : NULL, e);
-            break;
-        case 7:
-            ludus_state_initial(s, call, ANY(9), ANY(4) ? states : NULL, e);
-            break;
-        case 8:
-            states[ANY(info.state_bytes)] ^= (uint8_t)(1u << ANY(8));
-            break;
-        case 9:
-            ludus_state_successors(s, one, ANY(8) ? choices : NULL, 0, NULL, p, &n, e);
-            break;
-        case 10:
-            ludus_state_achieves(s, one, (int)ANY(4) - 1, (int)ANY(4) - 1, &achieved, e);
-            break;
-        case 11:
-            ludus_state_measure(s, (int)ANY(3) - 1, one, measures, e);
-            break;
-        case 12:
-            if (ludus_state_describe(s, one, (int)ANY(4) - 1, &text, e) == LUDUS_OK) ludus_free(text);
-            break;
-        case 13:
-            ludus_batch_masks(b, masks, e);
-            break;
-        case 14: {
-            ludus_agent_info agent;
-            ludus_part_info part;
-            ludus_scenario_get_agent(s, (int)ANY(5) - 1, &agent);
-            ludus_scenario_get_part(s, (int)ANY(5) - 1, ANY(8) ? &part : NULL);
-            break;
-        }
-        default:
-            ludus_batch_seed(b, ANY(4) ? NULL : masks, call, NULL, e);
-        }
-#undef ANY
-    }
-    LUD_FREE(states, masks);
+    ludus_scenario *scenario;
+    const char *one = "run.threads=1";
+    const int before = omp_get_max_threads();
+    omp_set_num_threads(3);
+    assert_int_equal(ludus_scenario_load(SCENARIO("multigrid/tiny.yaml"), &one, 1, &scenario, &error),
+                     LUDUS_OK);
+    assert_int_equal(omp_get_max_threads(), 3);
+    ludus_batch *batch;
+    ludus_policy *policy;
+    assert_int_equal(
+        ludus_batch_create(scenario, &(ludus_batch_options){.n_environments = 2}, &batch, &error), LUDUS_OK);
+    assert_int_equal(ludus_policy_open(batch, NULL, &policy, &error), LUDUS_OK);
+    assert_int_equal(ludus_policy_act(policy, NULL, NULL, NULL, NULL, &error), LUDUS_OK);
+    assert_int_equal(ludus_train(scenario, &(ludus_train_options){.run = "/nowhere/run"}, &error),
+                     LUDUS_ERROR_INPUT);
+    assert_int_equal(omp_get_max_threads(), 3);
+    omp_set_num_threads(before);
+    ludus_policy_free(policy);
     ludus_batch_free(batch);
     ludus_scenario_free(scenario);
 }
@@ -434,6 +392,6 @@ int main(void) {
         cmocka_unit_test(test_same_as_below),        cmocka_unit_test(test_ends_and_seeds),
         cmocka_unit_test(test_snapshots_and_states), cmocka_unit_test(test_forked),
         cmocka_unit_test(test_some_seeds),           cmocka_unit_test(test_errors),
-        cmocka_unit_test(test_random_calls)};
+        cmocka_unit_test(test_threads_of_the_caller)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

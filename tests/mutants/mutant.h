@@ -1,9 +1,9 @@
-/* Put before every source of the instrumented copy that tests/mutants/mutants.py makes: which of its mutants
- * is switched on, and which functions with mutants were entered. */
+/* What instrumented sources of the copy that tests/mutants/mutants.py makes begin with: which mutant is
+ * switched on, and which functions with mutants were entered. */
 #pragma once
 
-#ifdef __cplusplus
-#define LUD_MUTANT(number) 0 /* the emulation of CUDA stays as it is */
+#if defined(__cplusplus) || defined(LUD_MUTANTS_OFF) /* the emulation of CUDA stays as it is */
+#define LUD_MUTANT(number) 0
 #else
 enum { LUD_MUTANTS_MOST = 1 << 16 };
 extern int lud_mutant_active;

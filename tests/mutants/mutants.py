@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Changes sim, learn and kernels a little, in hundreds of ways, and tells which changes no test notices.
 
-usage: mutants.py FOLDER [--count 300] [--seed 1] [--jobs 2] [--minutes N] [--list] [--only TEXT]
+usage: mutants.py FOLDER [--count 300] [--seed 1] [--jobs 2] [--minutes N] [--list] [--only REGEX] [--tests REGEX] [--keys FILE]
 
 FOLDER gets an instrumented copy of the project and its build. Each mutant is tried against the tests that enter its
 function, quickest first, until one fails, crashes or takes far too long. Those of equivalents.txt are left out.
@@ -34,6 +34,7 @@ LEFT_OUT = re.compile(r"^kernels/(cuda/|device\.|cpu/onednn|cpu/cpu_device|grid_
 TESTS = ("kernels", "sim", "agents", "learn", "cli")
 # These look for other things: refused memory, a GPU, documents.
 OTHER_TESTS = re.compile(r"out_of_memory|cuda|thread_counts|starved|documents|first_hour|test_cli|examples|fixtures|plot|signals")
+SANITIZE = "-fsanitize=address,bounds"
 # Processor time of all tests that are tried on one mutant, without it; the quickest come first.
 MOST_SECONDS = 40
 
@@ -47,6 +48,10 @@ def source_files():
 def read(path):
     with open(path, encoding="utf-8") as file:
         return file.read()
+
+
+def has_avx512():
+    return os.path.exists("/proc/cpuinfo") and "avx512f" in read("/proc/cpuinfo")
 
 
 def write_if_changed(path, text):
@@ -71,16 +76,21 @@ def equivalents():
 
 
 class Mutants:
-    def __init__(self, folder, count, seed, only):
-        self.folder, self.copy, self.build = folder, os.path.join(folder, "source"), os.path.join(folder, "build")
+    def __init__(self, folder, count, seed, only, tests_only="", keys=""):
+        self.tests_only = tests_only
+        wanted = {line.strip() for line in read(keys).split("\n") if line.strip()} if keys else set()
+        self.folder, self.copy = folder, os.path.join(folder, "source")
+        self.build = os.path.join(self.copy, "build", "release") # as in the project: a compiler cache knows most of it
         self.files = source_files()
+        vectors = ("PLAIN", "AVX2", "AVX512") if has_avx512() else ("PLAIN", "AVX2")
         self.texts, self.tokens, every = {}, {}, {layer: [] for layer in LAYERS}
         for name in self.files:
             layer = name.split("/")[0]
             if layer in LAYERS and name.endswith((".c", ".h", ".inc")) and not LEFT_OUT.search(name):
                 self.texts[name] = read(os.path.join(SOURCE, name))
-                self.tokens[name], _, found = sources.mutants_of(name, self.texts[name])
-                every[layer] += [m for m in found if not only or only in name]
+                self.tokens[name], _, found = sources.mutants_of(name, self.texts[name], vectors)
+                every[layer] += [m for m in found if re.search(only, name) and
+                                 (not wanted or sources.key(m, self.texts[name], self.tokens[name]) in wanted)]
         draw = random.Random(seed)
         self.places = {layer: len(found) for layer, found in every.items()}
         self.reserve = []
@@ -92,7 +102,7 @@ class Mutants:
         self.dropped = 0
         os.makedirs(folder, exist_ok=True)
         self.list_of_dropped = os.path.join(folder, "not-compiled.txt") # of earlier runs too
-        self.known = set(read(self.list_of_dropped).split("\n")) if os.path.exists(self.list_of_dropped) else set()
+        self.known = set() if keys else set(read(self.list_of_dropped).split("\n")) if os.path.exists(self.list_of_dropped) else set()
         self.fill()
 
     def fill(self):
@@ -120,19 +130,38 @@ class Mutants:
             to = os.path.join(self.copy, name)
             if name in by_file:
                 text, self.lines[name] = sources.instrumented(self.texts[name], self.tokens[name], by_file[name])
-                if write_if_changed(to, text):
+                if write_if_changed(to, '#include "mutant.h"\n#line 1\n' + text):
                     self.changed.add(name)
             elif name in self.texts:
                 write_if_changed(to, self.texts[name])
-            elif name == "cmake/instruction_sets.cmake": # operations in a third of the time
-                write_if_changed(to, read(os.path.join(SOURCE, name)).replace(">:-O3>", ">:-O1>"))
+            elif name == "CMakeLists.txt":
+                write_if_changed(to, read(os.path.join(SOURCE, name)) + self.settings(by_file))
             else:
                 source = os.path.join(SOURCE, name)
                 if not os.path.exists(to) or os.stat(to).st_size != os.stat(source).st_size or os.stat(to).st_mtime < os.stat(source).st_mtime:
                     os.makedirs(os.path.dirname(to), exist_ok=True)
                     shutil.copy(source, to)
-        shutil.copy(os.path.join(HERE, "mutant.h"), os.path.join(self.copy, "mutant.h"))
-        write_if_changed(os.path.join(self.copy, "base", "mutant.c"), read(os.path.join(HERE, "mutant.c")))
+        for name, to in (("mutant.h", "mutant.h"), ("mutant.c", "base/mutant.c")):
+            write_if_changed(os.path.join(self.copy, to), read(os.path.join(HERE, name)))
+
+    def settings(self, instrumented):
+        """Lines of CMake: mutants may do what is a warning; sanitizers look at what they read and write, as they do in
+        make test-all. Operations are built in a third of the time, and without mutants for a processor that is not here (their
+        arrays have fences, kernels/test_fences). All else is compiled as it always is."""
+        includes = {name: set(re.findall(r'^#\s*include "([^"]+)"', read(os.path.join(SOURCE, name)), re.MULTILINE))
+                    for name in self.files if name.endswith((".c", ".h", ".inc"))}
+        reached, more = set(instrumented), True
+        while more:
+            more = {name for name, names in includes.items() if name not in reached and not names.isdisjoint(reached)}
+            reached |= more
+        lines = ["", "set_property(SOURCE base/mutant.c APPEND PROPERTY COMPILE_OPTIONS -w)"]
+        for name in sorted(reached | {"base/arena.c"}):
+            if name.endswith(".c"):
+                more = "-O1" if name.startswith("kernels/cpu/ops_") else SANITIZE + ";-fno-sanitize-recover=all"
+                lines.append(f'set_property(SOURCE {name} APPEND PROPERTY COMPILE_OPTIONS "-w;{more}")')
+        if not has_avx512():
+            lines.append("set_property(SOURCE kernels/cpu/ops_avx512.c APPEND PROPERTY COMPILE_DEFINITIONS LUD_MUTANTS_OFF)")
+        return "\n".join(lines) + "\n"
 
     def drop_what_does_not_compile(self, output):
         bad = set()
@@ -166,18 +195,16 @@ class Mutants:
             return self.drop_what_does_not_compile("".join(pool.map(read_one, sorted(names))))
 
     def make(self):
-        flags = f"-w -include {self.copy}/mutant.h"
         self.write_copy()
-        subprocess.run(["cmake", "-S", self.copy, "-B", self.build, "-G", "Ninja", "-DCMAKE_BUILD_TYPE=Release", f"-DCMAKE_C_FLAGS={flags}",
-                        "-DLUDUS_CUDA=OFF"], check=True, stdout=subprocess.DEVNULL)
-        self.tests = test_targets(self.build)
+        link = [f"-DCMAKE_{kind}_LINKER_FLAGS={SANITIZE}" for kind in ("EXE", "SHARED", "MODULE")]
+        subprocess.run(["cmake", "--preset", "release", "-DLUDUS_CUDA=OFF"] + link, cwd=self.copy, check=True, stdout=subprocess.DEVNULL)
+        self.tests = test_targets(self.build, self.tests_only)
         while self.check():
             self.fill()
             self.write_copy()
         for _ in range(12):
             made = subprocess.run(["ninja", "-C", self.build, "-k", "0"] + sorted(self.tests), capture_output=True, text=True, check=False)
             if made.returncode == 0:
-                self.tests = test_targets(self.build) # ctest names no program that is not built
                 return
             if not self.drop_what_does_not_compile(made.stdout + made.stderr):
                 sys.exit("mutants: the copy does not build:\n" + made.stdout[-4000:])
@@ -186,24 +213,26 @@ class Mutants:
         sys.exit("mutants: still something that does not compile after twelve rounds")
 
 
-def test_targets(build):
-    """Name of the program: its name among the tests."""
-    listed = subprocess.run(["ctest", "--test-dir", build, "--show-only=json-v1"], capture_output=True, text=True, check=True).stdout
+def test_targets(build, only):
+    """Name of the program: its name among the tests. (CTest's own list names no program that is not built yet.)"""
     tests = {}
-    for test in json.loads(listed)["tests"]:
-        if test["name"].split("/")[0] in TESTS and "command" in test and not OTHER_TESTS.search(test["name"]):
-            tests[os.path.basename(test["command"][0])] = test["name"]
+    for name, program in re.findall(r'^add_test\(\[=*\[(.*?)\]=*\] "([^"]+)"', read(os.path.join(build, "CTestTestfile.cmake")), re.MULTILINE):
+        if name.split("/")[0] in TESTS and not OTHER_TESTS.search(name) and re.search(only, name):
+            tests[os.path.basename(program)] = name
     return tests
 
 
 class Runner:
+    """Runs tests: a program's tests that enter a mutant's function, and no others, one process a program."""
+
     def __init__(self, mutants, until):
         self.mutants, self.until = mutants, until
-        self.seconds, self.enters = {}, {}
-        self.environment = dict(os.environ, OMP_WAIT_POLICY="passive", OMP_NUM_THREADS="2")
+        self.seconds, self.enters = {}, {} # of a test, (program, number); tests of a mutant
+        self.environment = dict(os.environ, OMP_WAIT_POLICY="passive", OMP_NUM_THREADS="2",
+                                ASAN_OPTIONS="detect_leaks=0:quarantine_size_mb=8:allocator_may_return_null=1")
 
     def run(self, target, seconds, **environment):
-        """What happened (None: it passed) and the processor time. So much of that is allowed, and of the clock ten times as much."""
+        """What happened; None: it passed. So much processor time is allowed, and of the clock ten times as much."""
         folder = tempfile.mkdtemp(prefix="ludus-mutant-")
         process = subprocess.Popen(["sh", "-c", f'ulimit -t {int(seconds) + 1} && ulimit -c 0 && exec "$0"', os.path.join(self.mutants.build, target)],
                                    cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, stdin=subprocess.DEVNULL,
@@ -211,58 +240,79 @@ class Runner:
         timer = threading.Timer(60 + 10 * seconds, lambda: os.killpg(process.pid, 9))
         timer.start()
         try:
-            _, status, used = os.wait4(process.pid, 0)
-            process.returncode = os.waitstatus_to_exitcode(status)
-            code = process.returncode
-            return (None if code == 0 else f"exit {code}" if code > 0 else f"signal {-code}"), used.ru_utime + used.ru_stime
+            code = process.wait()
+            return None if code == 0 else f"exit {code}" if code > 0 else f"signal {-code}"
         finally:
             timer.cancel()
             shutil.rmtree(folder, ignore_errors=True)
 
     def trace(self, target):
-        path = os.path.join(self.mutants.folder, "trace-" + target)
-        if os.path.exists(path):
-            os.unlink(path)
-        failed, seconds = self.run(target, 900, LUDUS_MUTANT_TRACE=path)
-        entered = {int(n) for n in read(path).split()} if os.path.exists(path) else set()
-        return target, failed, seconds, entered
+        """[(test, seconds, whether it passed, mutants entered)] of a program."""
+        folder, program = os.path.join(self.mutants.folder, "trace"), os.path.join(self.mutants.build, target)
+        os.makedirs(folder, exist_ok=True)
+        path = os.path.join(folder, target)
+        done = path + ".done" # of an earlier run, with this very program
+        if not os.path.exists(done) or os.stat(done).st_mtime < os.stat(program).st_mtime:
+            for name in os.listdir(folder):
+                if name == target or name.startswith(target + "."):
+                    os.unlink(os.path.join(folder, name))
+            self.run(target, 900, LUDUS_MUTANT_TRACE=path)
+            write_if_changed(done, "")
+        tests = []
+        for line in read(path).split("\n") if os.path.exists(path) else ():
+            words = line.split()
+            if len(words) >= 3:
+                children = f"{path}.{words[0]}" # processes that it started
+                entered = words[3:] + (read(children).split() if os.path.exists(children) else [])
+                tests.append((int(words[0]), float(words[1]), words[2] == "1", {int(n) for n in entered}))
+        return target, tests
 
     def learn_tests(self, jobs):
         """How long each test takes, and which mutants it enters."""
         with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
-            for target, failed, seconds, entered in pool.map(self.trace, sorted(self.mutants.tests)):
-                if failed:
-                    print(f"mutants: {target} is left out, it does not pass without a mutant: {failed}", flush=True)
-                    continue
-                self.seconds[target] = seconds
-                for number in entered:
-                    self.enters.setdefault(number, []).append(target)
+            for target, tests in pool.map(self.trace, sorted(self.mutants.tests)):
+                if not tests:
+                    print(f"mutants: {target} is left out, it says nothing of its tests", flush=True)
+                for number, seconds, passed, entered in tests:
+                    if not passed:
+                        print(f"mutants: test {number} of {target} is left out, it does not pass without a mutant", flush=True)
+                        continue
+                    self.seconds[target, number] = seconds
+                    for mutant in entered:
+                        self.enters.setdefault(mutant, []).append((target, number))
 
     def tests_for(self, number):
-        """Those that enter it: of its own room, of its layer, then the others, the quick ones first."""
+        """[(program, its tests)] of those that enter it, the quick ones first: of its own room, of its layer, then the others."""
         file = self.mutants.chosen[number].file
         layer, room = file.split("/")[0], "/".join(file.split("/")[:2])
         chosen, seconds = [], 0.0
-        for target in self.enters.get(number, ()):
-            name = self.mutants.tests[target]
+        for test in self.enters.get(number, ()):
+            name = self.mutants.tests[test[0]]
             own = 0 if name.startswith(room + "/") else 1 if name.startswith(layer) else 2
-            chosen.append(((self.seconds[target] > 5) * 3 + own, self.seconds[target], target))
-        first = []
-        for _, used, target in sorted(chosen):
-            if seconds + used < MOST_SECONDS or not first:
+            used = self.seconds[test]
+            chosen.append(((used > 0.3) * 3 + (used > 3) * 3 + own, test[0], used, test))
+        allowed = []
+        for rank, target, used, test in sorted(chosen, key=lambda c: (c[0], c[2])):
+            if seconds + used < MOST_SECONDS or not allowed:
                 seconds += used
-                first.append(target)
-        return first
+                allowed.append((rank, target, used, test))
+        programs = {}
+        for rank, target, used, test in sorted(allowed):
+            programs.setdefault((rank, target), []).append(test)
+        return [(target, tests) for (_, target), tests in programs.items()]
 
     def judge(self, number):
-        began = time.time()
+        """What noticed it, None: nothing; how many tests were tried; seconds."""
+        began, tried = time.time(), 0
         if self.until and began > self.until:
-            return number, "not tried", 0.0
-        for target in self.tests_for(number):
-            failed, _ = self.run(target, 5 + 5 * self.seconds[target], LUDUS_MUTANT=str(number))
+            return number, "not tried", 0, 0.0
+        for target, tests in self.tests_for(number):
+            tried += len(tests)
+            seconds = sum(self.seconds[test] for test in tests)
+            failed = self.run(target, 5 + 5 * seconds, LUDUS_MUTANT=str(number), LUDUS_MUTANT_TESTS=",".join(str(test[1]) for test in tests))
             if failed:
-                return number, f"{self.mutants.tests[target]}, {failed}", time.time() - began
-        return number, None, time.time() - began
+                return number, f"{self.mutants.tests[target]}, {failed}", tried, time.time() - began
+        return number, None, tried, time.time() - began
 
 
 def open_log(path, files):
@@ -292,11 +342,13 @@ def main():
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
     parser.add_argument("--minutes", type=float, default=0, help="after which no other mutant is begun; 0: all")
-    parser.add_argument("--only", default="", help="of files with this in their name")
+    parser.add_argument("--only", default="", help="of files whose names match this regular expression")
+    parser.add_argument("--keys", default="", help="those that a file names, a line each: FILE | FUNCTION | LINE OF SOURCE | CHANGE")
+    parser.add_argument("--tests", default="", help="only with tests whose names match this regular expression")
     parser.add_argument("--list", action="store_true", help="print the mutants and do nothing")
     options = parser.parse_args()
     listed = equivalents()
-    mutants = Mutants(os.path.abspath(options.folder), options.count, options.seed, options.only)
+    mutants = Mutants(os.path.abspath(options.folder), options.count, options.seed, options.only, options.tests, options.keys)
     print(f"mutants: seed {options.seed}, {len(mutants.chosen)} of " +
           ", ".join(f"{n} places in {layer}" for layer, n in mutants.places.items()), flush=True)
     if options.list:
@@ -319,13 +371,13 @@ def main():
         print(f"mutants: {len(killed) + len(survived)} were judged by a run before", flush=True)
     anew = [number for number in tried if mutants.key(number) not in known]
     with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
-        for number, failed, seconds in pool.map(runner.judge, anew):
+        for number, failed, n_tests, seconds in pool.map(runner.judge, anew):
             if failed == "not tried":
                 left.append(number)
                 continue
             (killed if failed else survived).append(number)
             line = (f"{'killed' if failed else 'SURVIVED'} {mutants.chosen[number].file}:{mutants.chosen[number].line} | {mutants.key(number)} | "
-                    f"{failed or (str(len(runner.tests_for(number))) + ' tests passed')} | {seconds:.1f} s")
+                    f"{failed or str(n_tests) + ' tests passed'} | {seconds:.1f} s")
             print(line, file=log, flush=True)
             if not failed:
                 print(line, flush=True)

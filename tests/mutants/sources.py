@@ -21,12 +21,14 @@ PATTERN = re.compile(r"""
 # What these are given is text, or for assertions, for speed, or for giving memory back.
 IGNORED_CALLS = re.compile(
     r"^(static_assert|_Static_assert|assert|PRAGMA|__builtin_prefetch|__builtin_expect|lud_fail\w*|lud_invalid\w*|lud_no_memory"
-    r"|lud_log\w*|lud_text_\w*|\w*printf|free|LUD_FREE|\w*_(free|destroy|close|forget)|lud_progress\w*|lud_cpu_threads"
-    r"|lud_parallel\w*|PARALLEL_FOR\w*|vec_should_pass|rows_ahead|num_threads|memory_\w*|\w*_bytes_needed|lud_clock\w*|munmap|madvise"
+    r"|H5\w*close|lud_log\w*|lud_text_\w*|\w*printf|free|LUD_FREE|\w*_(free|destroy|close|forget)|lud_progress\w*|lud_cpu_threads"
+    r"|lud_parallel\w*|PARALLEL_\w+|vec_should_pass|rows_ahead|num_threads|memory_\w*|\w*_bytes_needed|lud_clock\w*|munmap|madvise"
     r"|perror|fprintf|sizeof|offsetof)$")
 IGNORED_FUNCTIONS = re.compile(
-    r"(describe|print|message|about|_text$|_name$|_names$|summary|report|_free$|destroy|close|progress|estimate|memory|bytes$|threads|"
+    r"(describe|print|message|about|^name_|^append_|_text$|_name$|_names$|summary|report|_free$|destroy|close|progress|estimate|memory|bytes$|threads|"
     r"_log$|cleanup|release|prefetch|rows_ahead|should_pass|milliseconds|speed)")
+# More memory than is needed changes nothing that anybody could see.
+ALLOCATIONS = re.compile(r"^(malloc|calloc|realloc|aligned_alloc|lud_grow|LUD_TAKE|lud_arena_take\w*|lud_device_allocate)$")
 COMPARISONS = {"<": "<=", "<=": "<", ">": ">=", ">=": ">", "==": "!=", "!=": "=="}
 OTHERS = {"&&": "||", "||": "&&", "+=": "-=", "-=": "+="}
 BEFORE_BINARY = ("word", "number", "string")
@@ -113,17 +115,70 @@ def number_changed(text, up):
     return None
 
 
-def ignored_ranges(tokens, first, last):
-    """Indices of tokens within calls whose arguments are left alone."""
+def ranges_within(tokens, first, last, calls=IGNORED_CALLS):
+    """Indices of tokens within calls whose names match."""
     ignored = set()
     at = first
     while at < last:
-        if tokens[at].kind == "word" and IGNORED_CALLS.match(tokens[at].text) and tokens[at + 1].text == "(":
+        if tokens[at].kind == "word" and calls.match(tokens[at].text) and tokens[at + 1].text == "(":
             end = matching(tokens, at + 1, 1, "(", ")") or last
             ignored.update(range(at, end + 1))
             at = end
         at += 1
     return ignored
+
+
+# The larger or the smaller of two numbers is the same number where they are equal.
+EXTREMES = (re.compile(r"\bif \(([^()?]*?) [<>] ([\w.>\[\]-]+?)\) \2 = \1;"),
+            re.compile(r"(?<![\w.>\])])([\w.>\[\]-]+) [<>] ([\w.>\[\]-]+) \? (?:\1 : \2|\2 : \1)(?![\w.>\[(-])"))
+
+
+def is_extreme(text, token):
+    """Whether this comparison only chooses between the numbers that it compares: `a > b ? a : b`, `if (a > most) most = a;`."""
+    begin, end = text.rfind("\n", 0, token.begin) + 1, text.find("\n", token.begin)
+    return any(m.start() < token.begin - begin < m.end() for e in EXTREMES for m in e.finditer(text[begin:end]))
+
+
+def is_length(tokens, at):
+    """Whether this is in the brackets of an array's declaration: `int32_t rows[2 * N + 1]`."""
+    opening = at
+    while opening > 2 and tokens[opening].text not in ("[", ";", "{", "}"):
+        opening -= 1
+    name, before = tokens[opening - 1], tokens[opening - 2]
+    return tokens[opening].text == "[" and name.kind == "word" and before.kind == "word" and before.text not in ("return", "else")
+
+
+def may_hold(condition, kind):
+    """Whether a branch can be taken where VEC_<kind> alone is defined, and whether it must be."""
+    known = re.sub(r"(!?)\s*defined\s*\(?\s*VEC_(\w+)\s*\)?", lambda m: str((m.group(2) == kind) != bool(m.group(1))), condition)
+    words = known.replace("&&", " and ").replace("||", " or ").split()
+    if any(word not in ("True", "False", "and", "or") for word in words):
+        return True, False
+    return eval(" ".join(words)), eval(" ".join(words))  # nothing but True, False, and, or
+
+
+def left_alone(tokens, vectors):
+    """Indices of tokens that no processor of this kind gets (`vectors`: PLAIN, AVX2, AVX512), and of how much work there
+    is for threads."""
+    found, branches = set(), []  # a branch: the kinds that may be in it, and those that were in one before it for certain
+    for at, token in enumerate(tokens):
+        if token.kind == "directive":
+            word, _, condition = token.text.strip().lstrip("# ").partition(" ")
+            if word.startswith("if"):
+                branches.append((set(), set()))
+            if word.startswith("if") or word in ("elif", "else"):
+                before = branches[-1][1]
+                holds = {k: (True, False) if word in ("else", "ifdef", "ifndef") else may_hold(condition, k) for k in vectors}
+                branches[-1] = ({k for k in vectors if holds[k][0] and k not in before}, before | {k for k in vectors if holds[k][1]})
+            elif word.startswith("endif"):
+                branches.pop()
+        elif branches and not set(vectors).intersection(*(kinds for kinds, _ in branches)):
+            found.add(at)
+        elif token.text == "work" and tokens[at - 1].text == "int64_t" and tokens[at + 1].text == "=":
+            while tokens[at].text != ";":
+                found.add(at)
+                at += 1
+    return found
 
 
 def statement_end(tokens, at, last):
@@ -157,14 +212,15 @@ def statement_end(tokens, at, last):
     return i if assigns or is_call else None
 
 
-def mutants_of(file, text):
-    """Every mutant of the file, in order, and its functions."""
+def mutants_of(file, text, vectors=("PLAIN", "AVX2", "AVX512")):
+    """Every mutant of the file, in order, and its functions; none of what is compiled for other vectors only."""
     tokens = tokens_of(text)
-    functions, found = functions_of(tokens), []
+    functions, found, alone = functions_of(tokens), [], left_alone(tokens, vectors)
     for function in functions:
         if IGNORED_FUNCTIONS.search(function.name):
             continue
-        ignored = ignored_ranges(tokens, function.first, function.last)
+        ignored = ranges_within(tokens, function.first, function.last) | alone
+        allocated = ranges_within(tokens, function.first, function.last, ALLOCATIONS)
 
         def add(kind, begin, end, new):
             found.append(Mutant(file, function, kind, tokens[begin].line, tokens[begin].begin, tokens[end].end, new,
@@ -176,11 +232,14 @@ def mutants_of(file, text):
                 continue
             if token.kind == "operator":
                 if token.text in COMPARISONS:
+                    if token.text in ("<", ">") and is_extreme(text, token):
+                        continue
                     add("comparison", at, at, COMPARISONS[token.text])
                 elif token.text in OTHERS:
                     add("condition" if token.text in ("&&", "||") else "sign", at, at, OTHERS[token.text])
                 elif token.text in "+-" and is_binary(tokens, at):
-                    add("sign", at, at, "-" if token.text == "+" else "+")
+                    if token.text == "+" or at not in allocated:
+                        add("sign", at, at, "-" if token.text == "+" else "+")
                 elif token.text in ("-", "!") and not is_binary(tokens, at):
                     add("sign" if token.text == "-" else "condition", at, at, "")
             elif token.kind == "number":
@@ -189,7 +248,8 @@ def mutants_of(file, text):
                     continue
                 for up in (True, False):
                     new = number_changed(token.text, up)
-                    if new is not None and (up or new != number_changed(token.text, True)):
+                    if new is not None and (up or new != number_changed(token.text, True)) and not (
+                            up and (at in allocated or is_length(tokens, at))):
                         add("constant", at, at, new)
             if before.text in ("{", "}", ";") or (before.text == ")" and before_is_condition(tokens, at - 1)) or before.text == "else":
                 end = statement_end(tokens, at, function.last)

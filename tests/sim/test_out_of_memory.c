@@ -13,6 +13,7 @@
 #include "base/file.h"
 #include "out_of_memory.h"
 #include "sim/batch.h"
+#include "sim/levels/levels.h"
 #include "sim/multigrid/grid_view.h"
 #include "sim/proof/knowledge/family_tree.h"
 #include "sim/proof/proof_batch.h"
@@ -295,6 +296,33 @@ static lud_status build(const void *argument, uint64_t *result, lud_error *error
     return LUD_OK;
 }
 
+static lud_status levels(const void *argument, uint64_t *result, lud_error *error) {
+    const search *s = argument;
+    char path[128];
+    lud_level_file *file;
+    lud_levels found = {0};
+    snprintf(path, sizeof path, "%s/levels", folder);
+    LUD_TRY(lud_level_file_open(path, s->model->layout.state_bytes, 1, false, &file, error));
+    const lud_levels_options options = {.seed = 1, .n_threads = 1, .file = file};
+    lud_status status = lud_levels_find(s->model, &options, &found, error);
+    uint64_t widest = 0;
+    for (int i = 0; i < found.n; i++)
+        if (file->levels[i].n_states > widest) widest = file->levels[i].n_states;
+    uint8_t *states = status ? NULL : malloc(widest * s->model->layout.state_bytes);
+    if (!status && !states) status = lud_no_memory(error, "a level");
+    for (int i = 0; i < found.n && !status; i++) {
+        status = lud_level_file_read(file, i, states, error);
+        if (!status)
+            out_of_memory_hash(result, states, file->levels[i].n_states * s->model->layout.state_bytes);
+    }
+    if (!status) out_of_memory_hash(result, &found.n_transitions, sizeof found.n_transitions);
+    free(states);
+    lud_levels_free(&found);
+    lud_level_file_discard(file);
+    lud_level_file_close(file);
+    return status;
+}
+
 static lud_status guess(const void *argument, uint64_t *result, lud_error *error) {
     const search *s = argument;
     lud_statespace_estimate estimate;
@@ -343,6 +371,8 @@ static void statespaces(void **state) {
         search s = {.model = scenario->model, .options = {.n_threads = 1, .seed = 1}};
         snprintf(what, sizeof what, "graph of %s", files[i]);
         out_of_memory_test(what, build, &s);
+        snprintf(what, sizeof what, "levels of %s", files[i]);
+        if (lud_levels_possible(scenario->model)) out_of_memory_test(what, levels, &s);
         snprintf(what, sizeof what, "size of %s", files[i]);
         out_of_memory_test(what, guess, &s);
         snprintf(what, sizeof what, "successors in %s", files[i]);

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/file.h"
+#include "base/random.h"
 #include "learn/empo/evaluation/policy_estimate.h"
 #include "learn/empo/evaluation/report.h"
 #include "learn/empo/exact/solution_policy.h"
@@ -30,10 +31,79 @@ static lud_status open_in(const char *folder, lud_empo_solution **solution, lud_
     return status;
 }
 
+/* ---- whether a solution is one of a scenario ---- */
+
+enum { TRIED_STEPS = 1 << 14 }; /* of episodes in which everybody acts at random; some milliseconds */
+
+/* People want there what they want here. */
+static lud_status check_goals(const lud_model *solved, const lud_model *model, const char *folder,
+                              lud_error *error) {
+    const lud_world *world = model->world;
+    lud_status status = LUD_OK;
+    for (int agent = 0; agent < model->layout.n_agents && !status && world->describe_goal; agent++) {
+        const int n = world->n_goals(model, agent);
+        for (int g = 0; g < n && !status; g++) {
+            lud_text here = {0}, there = {0};
+            world->describe_goal(model, agent, g, &here);
+            if (agent < solved->layout.n_agents && g < world->n_goals(solved, agent))
+                world->describe_goal(solved, agent, g, &there);
+            if (here.failed || there.failed)
+                status = lud_no_memory(error, "goals");
+            else if (!there.bytes || strcmp(here.bytes, there.bytes) != 0)
+                status = lud_invalid(
+                    error, "%s: the solution of other goals: agent %d may want to %s here, to %s there",
+                    folder, agent, here.bytes, there.bytes ? there.bytes : "(nothing)");
+            lud_text_free(&here);
+            lud_text_free(&there);
+        }
+    }
+    return status;
+}
+
+static lud_status miss(const lud_model *model, const uint8_t *state, const char *folder, lud_error *error) {
+    lud_text text = {0};
+    model->world->describe(model, state, &text);
+    const lud_status status = lud_invalid(
+        error,
+        "%s: the solution of another world, or from another start, or of shorter episodes: it does "
+        "not have this state, which can be reached here: %s",
+        folder, text.bytes ? text.bytes : "");
+    lud_text_free(&text);
+    return status;
+}
+
+/* Whether the solution, of that model, says what to do at the start and in what random play from it meets. */
+static lud_status check_states(const lud_empo_solution *solution, const lud_model *solved,
+                               const lud_scenario *scenario, const char *folder, lud_error *error) {
+    const lud_model *model = scenario->model;
+    const lud_world *world = model->world;
+    const uint64_t seed = (uint64_t)scenario->run.seed;
+    const uint32_t first = 0;
+    uint8_t *state = calloc(1, model->layout.state_bytes + 1);
+    int32_t *joint = calloc((size_t)model->layout.n_agents + 1, sizeof *joint);
+    lud_status status = state && joint ? LUD_OK : lud_no_memory(error, "a state");
+    bool ended = true;
+    for (uint32_t i = 0; i < TRIED_STEPS && !status; i++) {
+        if (ended) world->reset(model, (lud_range){.seed = seed, .n = 1, .tick = &first}, state);
+        ended = world->is_terminal(model, state);
+        if (ended) continue;
+        if (lud_empo_solution_find(solution, state) == UINT64_MAX || world->is_terminal(solved, state))
+            status = miss(model, state, folder, error);
+        for (int agent = 0; agent < model->layout.n_agents; agent++) {
+            const lud_words words =
+                lud_draw((lud_random_key){seed, UINT32_MAX}, i, (uint32_t)agent, LUD_PURPOSE_USER, 0);
+            joint[agent] = (int32_t)lud_below(words.v[0], (uint32_t)model->layout.actions[agent].n_discrete);
+        }
+        const lud_range range = {.seed = seed, .first_environment = UINT32_MAX, .n = 1, .tick = &i};
+        world->step(model, range, state, (lud_actions){.discrete = joint}, (lud_outcome){0});
+    }
+    LUD_FREE(state, joint);
+    return status;
+}
+
 /* Everybody acts on one solution, which goes with the last of them. */
 static lud_status join(const lud_scenario *solved, const lud_scenario *scenario, const char *folder,
                        lud_cast *cast, lud_error *error) {
-    (void)solved;
     lud_empo_solution *solution;
     lud_status status = open_in(folder, &solution, error);
     for (int i = 0; i < scenario->model->layout.n_agents && !status; i++) {
@@ -41,6 +111,8 @@ static lud_status join(const lud_scenario *solved, const lud_scenario *scenario,
         status = lud_empo_solution_policy_create(solution, scenario->model, &policy, error);
         if (!status) lud_cast_set(cast, i, policy);
     }
+    if (!status) status = check_goals(solved->model, scenario->model, folder, error);
+    if (!status) status = check_states(solution, solved->model, scenario, folder, error);
     lud_empo_solution_close(solution);
     return status;
 }
@@ -82,8 +154,11 @@ static lud_status open_policy(const char *text, const lud_empo_case *c, evaluate
     const lud_empo_layout *layout = &c->problem->layout;
     lud_status status;
     *e = (evaluated){0};
-    if (lud_folder_exists(text)) {
+    if (lud_run_is(text)) {
         status = lud_run_cast(text, c->scenario, &e->cast, error);
+    } else if (lud_file_exists(text) || (strchr(text, '/') && !strchr(text, '{'))) {
+        lud_run_none(text, error);
+        return lud_fail_context(error, "--policy");
     } else {
         lud_tree *tree;
         e->arena = lud_arena_create(0);

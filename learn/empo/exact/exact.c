@@ -8,8 +8,8 @@
 #include "learn/empo/equations.h"
 #include "learn/empo/exact/exact_device.h"
 #include "learn/empo/exact/levels.h"
+#include "learn/empo/exact/one_state.h"
 #include "learn/empo/exact/open_goals.h"
-#include "learn/empo/exact/state_inputs.h"
 
 enum { CHUNK = 32, ALIGN_DOUBLES = 8 };
 
@@ -83,6 +83,11 @@ void lud_empo_problem_destroy(lud_empo_problem *problem) {
     if (problem) lud_arena_destroy(problem->arena);
 }
 
+/* Padded to whole vectors, so that expectations need no remainder. */
+int lud_empo_credit_width(const lud_empo_layout *layout) {
+    return (2 * layout->n_goals + 1 + ALIGN_DOUBLES - 1) / ALIGN_DOUBLES * ALIGN_DOUBLES;
+}
+
 lud_empo_game lud_empo_game_of(const lud_empo_problem *problem, int32_t noop[LUD_EMPO_MAX_AGENTS]) {
     const lud_empo_layout *layout = &problem->layout;
     const lud_empo_theory *theory = &problem->theory;
@@ -120,7 +125,7 @@ lud_empo_game lud_empo_game_of(const lud_empo_problem *problem, int32_t noop[LUD
                           .reward_weight = lud_empo_reward_weight_of(theory),
                           .optimistic = theory->optimistic,
                           .mean = theory->aggregate == LUD_EMPO_MEAN};
-    game.width = (2 * layout->n_goals + 1 + ALIGN_DOUBLES - 1) / ALIGN_DOUBLES * ALIGN_DOUBLES;
+    game.width = lud_empo_credit_width(layout);
     for (int h = 0; h < layout->n_humans; h++) {
         noop[h] = 0;
         const lud_action_space *actions = &problem->model->layout.actions[layout->humans[h]];
@@ -132,17 +137,6 @@ lud_empo_game lud_empo_game_of(const lud_empo_problem *problem, int32_t noop[LUD
     return game;
 }
 
-/* ---- one state ---- */
-
-/* One thread's working memory, all of it taken before the first level. */
-typedef struct scratch {
-    lud_empo_scratch equations;
-    uint8_t *achieved; /* [n_goals] */
-    double *belief;    /* [n_beliefs] */
-    double *habit;     /* [n_policies] */
-    double *robot;     /* [n_robot_actions] */
-} scratch;
-
 typedef struct sweep {
     const lud_empo_problem *problem;
     const lud_empo_run *run;
@@ -153,7 +147,7 @@ typedef struct sweep {
      * are padded to whole vectors so that expectations need no remainder */
     double *credits;
     uint64_t window;
-    scratch *threads;
+    lud_empo_state_scratch *threads;
     int n_threads;
     lud_empo_device *device; /* null: the threads of this machine */
     lud_arena *arena;
@@ -161,66 +155,34 @@ typedef struct sweep {
     int failed_human;
 } sweep;
 
-#if defined(__x86_64__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__) &&                \
-    !defined(__clang__)
-#define VECTORISED __attribute__((target_clones("avx512f", "avx2", "default")))
-#else
-#define VECTORISED
-#endif
-
-/* sum of p[i] * credits of successor i */
-VECTORISED static void expectation(const sweep *s, lud_statespace_row row, double *restrict sum) {
-    lud_empo_expectation(s->credits, s->window, s->game.width, row.n, row.successor, row.probability, sum, 0,
-                         1);
-}
-
 static double *credit_row(const sweep *s, uint64_t state) {
     return s->credits + (state % s->window) * (uint64_t)s->game.width;
 }
 
-static void expect_all(const sweep *s, scratch *t, uint64_t state) {
-    const lud_statespace *space = s->problem->space;
-    for (int32_t k = 0; k < space->n_joint_actions; k++) {
-        lud_statespace_row row = lud_statespace_get_row(space, state, k);
-        if (row.n == 1) {
-            t->equations.row[k] = credit_row(s, row.successor[0]);
-        } else {
-            double *sum = t->equations.expected + (size_t)k * (size_t)s->game.width;
-            expectation(s, row, sum);
-            t->equations.row[k] = sum;
-        }
-    }
+static const uint8_t *state_bytes(const sweep *s, uint64_t index) {
+    return s->problem->space->states + index * s->problem->space->state_bytes;
 }
 
-/* ---- levels ---- */
-
-static void solve_state(sweep *s, scratch *t, uint64_t index) {
-    double *record = s->run->records + index * (uint64_t)s->game.record_doubles;
-    lud_empo_state_inputs inputs;
-    lud_empo_state_inputs_fill(s->problem, s->run->hooks, index, t->achieved, t->habit, t->belief, t->robot,
-                               &inputs);
-    if (lud_statespace_terminal(s->problem->space, index)) {
-        lud_empo_terminal_state(&s->game, record, 0, 1);
-    } else {
-        expect_all(s, t, index);
-        lud_empo_phase_1(&s->game, &t->equations, &inputs, record, 0, 1);
-        int human = lud_empo_phase_2(&s->game, &t->equations, &inputs, record, 0, 1);
-        if (human >= 0) {
+static void solve_state(sweep *s, lud_empo_state_scratch *t, uint64_t index) {
+    const lud_statespace *space = s->problem->space;
+    const bool terminal = lud_statespace_terminal(space, index);
+    for (int32_t k = 0; k < space->n_joint_actions && !terminal; k++)
+        t->rows[k] = lud_statespace_get_row(space, index, k);
+    const int human = lud_empo_state_solve(
+        s->problem, s->run->hooks, &s->game, &(lud_empo_credits){s->credits, s->window}, index,
+        state_bytes(s, index), terminal, t, s->run->records + index * (uint64_t)s->game.record_doubles,
+        credit_row(s, index));
+    if (human < 0) return;
 #pragma omp critical(lud_empo_failed)
-            if (index < s->failed_state) {
-                s->failed_state = index;
-                s->failed_human = human;
-            }
-        }
+    if (index < s->failed_state) {
+        s->failed_state = index;
+        s->failed_human = human;
     }
-    lud_empo_give_credit(&s->game, t->achieved, record, credit_row(s, index), 0, 1);
 }
 
 static lud_status no_power(const sweep *s, lud_error *error) {
-    const lud_model *model = s->problem->space->model;
-    return lud_empo_no_open_goal(model, &s->problem->layout, s->failed_human,
-                                 s->problem->space->states + s->failed_state * model->layout.state_bytes,
-                                 error);
+    return lud_empo_no_open_goal(s->problem->model, &s->problem->layout, s->failed_human,
+                                 state_bytes(s, s->failed_state), error);
 }
 
 static lud_status solve_level(sweep *s, int level, lud_progress *progress, lud_error *error) {
@@ -261,14 +223,11 @@ static lud_status recall(sweep *s, int first_level, lud_error *error) {
     int last = s->levels.consecutive && first_level < s->levels.n ? first_level + 1 : s->levels.n;
     uint64_t begin = s->levels.begin[first_level], end = s->levels.begin[last];
     if (s->device) return lud_empo_device_recall(s->device, begin, end, error);
-    scratch *t = &s->threads[0];
-    lud_empo_state_inputs inputs;
     for (uint64_t position = begin; position < end; position++) {
         uint64_t index = lud_empo_level_state(&s->levels, position);
-        lud_empo_state_inputs_fill(s->problem, NULL, index, t->achieved, NULL, NULL, NULL, &inputs);
-        lud_empo_give_credit(&s->game, t->achieved,
-                             s->run->records + index * (uint64_t)s->game.record_doubles, credit_row(s, index),
-                             0, 1);
+        lud_empo_state_recall(s->problem, &s->game, state_bytes(s, index), &s->threads[0],
+                              s->run->records + index * (uint64_t)s->game.record_doubles,
+                              credit_row(s, index));
     }
     return LUD_OK;
 }
@@ -284,30 +243,15 @@ static uint64_t credit_window(const sweep *s) {
     return window;
 }
 
-static void *take(lud_arena *arena, size_t n, bool *failed) {
-    void *memory = lud_arena_take_array(arena, n, sizeof(double));
-    if (!memory) *failed = true;
-    return memory;
-}
-
 static lud_status take_scratch(sweep *s, lud_error *error) {
-    const lud_empo_game *game = &s->game;
-    bool failed = false;
     s->threads = lud_arena_take_array(s->arena, (size_t)s->n_threads, sizeof *s->threads);
-    for (int i = 0; s->threads && i < s->n_threads; i++) {
-        scratch *t = &s->threads[i];
-        double *memory = take(s->arena, lud_empo_scratch_doubles(game), &failed);
-        if (memory) t->equations = lud_empo_scratch_in(game, memory);
-        t->achieved = lud_arena_take_array(s->arena, (size_t)game->n_goals, 1);
-        t->belief = take(s->arena, (size_t)game->n_beliefs, &failed);
-        t->habit = take(s->arena, (size_t)game->n_policies, &failed);
-        t->robot = take(s->arena, (size_t)game->n_robot_actions, &failed);
-        failed |= !t->achieved;
-    }
-    s->credits = take(s->arena, s->window * (size_t)game->width, &failed);
-    if (failed || !s->threads)
+    bool taken = s->threads != NULL;
+    for (int i = 0; taken && i < s->n_threads; i++)
+        taken = lud_empo_state_scratch_take(&s->game, s->arena, &s->threads[i]);
+    s->credits = lud_arena_take_array(s->arena, s->window * (size_t)s->game.width, sizeof *s->credits);
+    if (!taken || !s->credits)
         return lud_no_memory(error, "%llu rows of %d values of two levels", (unsigned long long)s->window,
-                             game->width);
+                             s->game.width);
     return LUD_OK;
 }
 

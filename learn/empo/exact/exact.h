@@ -49,6 +49,9 @@ typedef struct lud_empo_run {
     bool device_may_fail; /* if its memory is too small the processors do it, with a note to `progress` */
     /* Called when a level is finished (null: not); a status other than LUD_OK ends the run with it. */
     lud_status (*level_done)(void *context, int level, lud_error *error);
+    /* Called when the records of these states are finished and are not read again before their level is;
+     * null: not. Only lud_empo_solve_levels does. */
+    void (*states_done)(void *context, uint64_t begin, uint64_t end);
     void *context;
 } lud_empo_run;
 
@@ -64,6 +67,9 @@ void lud_empo_problem_destroy(lud_empo_problem *problem);
 /* The problem as the equations of one state read it; fills noop[n_humans], and points there and into the
  * problem. */
 lud_empo_game lud_empo_game_of(const lud_empo_problem *problem, int32_t noop[LUD_EMPO_MAX_AGENTS]);
+
+/* Doubles of a row of credits: what a state is worth to those before it. */
+int lud_empo_credit_width(const lud_empo_layout *layout);
 
 /* Solves. A person whom no goal is open to (X_h = 0) is an error that names state and person. LUD_INTERRUPTED
  * after Ctrl-C: levels above the one reported by level_done are complete. */

@@ -226,9 +226,11 @@ static uint64_t pack(lud_empo_device *d, uint64_t begin, uint64_t end) {
 #pragma omp parallel for schedule(static)
     for (uint64_t i = 0; i < n; i++) {
         lud_empo_state_inputs inputs;
-        lud_empo_state_inputs_fill(d->problem, d->run->hooks, state[i], part(d, ACHIEVED, i),
-                                   part(d, HABIT, i), part(d, BELIEF, i), part(d, ROBOT, i), &inputs);
-        ((uint8_t *)d->arrays[TERMINAL].host)[i] = lud_statespace_terminal(space, state[i]);
+        const bool terminal = lud_statespace_terminal(space, state[i]);
+        lud_empo_state_inputs_fill(
+            d->problem, d->run->hooks, state[i], space->states + state[i] * space->state_bytes, terminal,
+            part(d, ACHIEVED, i), part(d, HABIT, i), part(d, BELIEF, i), part(d, ROBOT, i), &inputs);
+        ((uint8_t *)d->arrays[TERMINAL].host)[i] = terminal;
         for (uint64_t k = 0; k < n_joint; k++) {
             lud_statespace_row row = lud_statespace_get_row(space, state[i], (int32_t)k);
             uint64_t at = row_begin[i * n_joint + k];
@@ -275,6 +277,7 @@ lud_status lud_empo_device_level(lud_empo_device *d, uint64_t begin, uint64_t en
 }
 
 lud_status lud_empo_device_recall(lud_empo_device *d, uint64_t begin, uint64_t end, lud_error *error) {
+    const lud_statespace *space = d->problem->space;
     const size_t record = d->arrays[RECORDS].element;
     uint32_t *state = d->arrays[STATE].host;
     lud_empo_state_inputs inputs;
@@ -282,8 +285,9 @@ lud_status lud_empo_device_recall(lud_empo_device *d, uint64_t begin, uint64_t e
         uint64_t n = end - position < d->capacity ? end - position : d->capacity;
         for (uint64_t i = 0; i < n; i++) {
             state[i] = (uint32_t)lud_empo_level_state(d->levels, position + i);
-            lud_empo_state_inputs_fill(d->problem, NULL, state[i], part(d, ACHIEVED, i), NULL, NULL, NULL,
-                                       &inputs);
+            lud_empo_state_inputs_fill(d->problem, NULL, state[i],
+                                       space->states + state[i] * space->state_bytes, true,
+                                       part(d, ACHIEVED, i), NULL, NULL, NULL, &inputs);
             memcpy(part(d, RECORDS, i), (const char *)d->run->records + state[i] * record, record);
         }
         send(d, STATE, n);

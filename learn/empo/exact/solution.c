@@ -14,10 +14,11 @@
 #include <xxhash.h>
 
 #include "base/file.h"
+#include "base/interrupt.h"
 #include "learn/empo/exact/levels.h"
 
 enum { PAGE = 4096, VERSION = 2, BYTE_ORDER_MARK = 0x01020304, BLOCK = 1 << 20, READ_AT_ONCE = 64 << 20 };
-enum { KEY_BYTES = 64 };
+enum { KEY_BYTES = 64, BLOCKS_AT_ONCE = 64, RECORDS_AT_ONCE = 1 << 16 };
 static const char magic[8] = "LUDEMPO";
 
 static uint64_t round_up(uint64_t bytes) {
@@ -38,17 +39,52 @@ static uint64_t n_blocks(const lud_empo_header *h) {
     return (record_bytes(h) + h->block_bytes - 1) / h->block_bytes;
 }
 
-static void fill_header(const lud_empo_problem *problem, lud_empo_header *h) {
-    const lud_statespace *space = problem->space;
+/* The same of states that are read layer by layer. */
+static lud_status hash_layers(const lud_empo_states *states, uint64_t state_bytes, uint64_t *hash,
+                              lud_error *error) {
+    uint64_t widest = 0;
+    for (int i = 0; i < states->n_layers; i++)
+        if (states->layer_begin[i + 1] - states->layer_begin[i] > widest)
+            widest = states->layer_begin[i + 1] - states->layer_begin[i];
+    uint8_t *layer = malloc(widest * state_bytes);
+    XXH3_state_t *state = XXH3_createState();
+    lud_status status = layer && state ? LUD_OK : lud_no_memory(error, "a level's states");
+    if (!status)
+        XXH3_64bits_reset_withSeed(state, XXH3_64bits(states->layer_begin, ((uint64_t)states->n_layers + 1) *
+                                                                               sizeof *states->layer_begin));
+    for (int i = 0; i < states->n_layers && !status; i++) {
+        status = lud_interrupt_check(error);
+        if (!status) status = states->read(states->context, i, layer, error);
+        if (!status)
+            XXH3_64bits_update(state, layer,
+                               (states->layer_begin[i + 1] - states->layer_begin[i]) * state_bytes);
+    }
+    if (!status) *hash = XXH3_64bits_digest(state);
+    XXH3_freeState(state);
+    free(layer);
+    return status;
+}
+
+/* The states of a state space as those of a solution. */
+static lud_status read_space(void *context, int layer, uint8_t *states, lud_error *error) {
+    const lud_statespace *space = context;
+    (void)error;
+    const uint64_t begin = space->layer_begin[layer], n = space->layer_begin[layer + 1] - begin;
+    memcpy(states, space->states + begin * space->state_bytes, n * space->state_bytes);
+    return LUD_OK;
+}
+
+/* All but the hash of the states. */
+static void fill_header(const lud_empo_problem *problem, const lud_empo_states *states, lud_empo_header *h) {
     const lud_empo_layout *layout = &problem->layout;
     const lud_empo_theory *theory = &problem->theory;
     memset(h, 0, sizeof *h); /* padding too: headers are compared as bytes */
     memcpy(h->magic, magic, sizeof magic);
     h->version = VERSION;
     h->byte_order = BYTE_ORDER_MARK;
-    h->n_states = space->n_states;
-    h->n_layers = (uint64_t)space->n_layers;
-    h->state_bytes = space->state_bytes;
+    h->n_states = states->n_states;
+    h->n_layers = (uint64_t)states->n_layers;
+    h->state_bytes = problem->model->layout.state_bytes;
     h->record_doubles = (uint64_t)layout->record_doubles;
     h->layers_at = PAGE;
     h->states_at = h->layers_at + round_up((h->n_layers + 1) * sizeof(uint64_t));
@@ -56,8 +92,6 @@ static void fill_header(const lud_empo_problem *problem, lud_empo_header *h) {
     h->block_bytes = BLOCK;
     h->checksums_at = h->records_at + round_up(record_bytes(h));
     h->file_bytes = h->checksums_at + n_blocks(h) * sizeof(uint64_t);
-    h->states_hash =
-        hash_states(space->layer_begin, h->n_layers, space->states, h->n_states * h->state_bytes);
     h->n_humans = (uint32_t)layout->n_humans;
     h->n_robots = (uint32_t)layout->n_robots;
     h->n_goals = (uint32_t)layout->n_goals;
@@ -262,6 +296,12 @@ lud_status lud_empo_solution_verify(const lud_empo_solution *s, lud_error *error
     return LUD_OK;
 }
 
+/* Of a shared file mapping this drops the program's pages, not what was written into them. */
+static void release(lud_empo_solution *s, uint64_t from, uint64_t to) {
+    const uint64_t begin = round_up(from), end = (to < s->bytes ? to : s->bytes) / PAGE * PAGE;
+    if (begin < end) madvise((uint8_t *)s->header + begin, end - begin, MADV_DONTNEED);
+}
+
 /* Blocks now, so that a full disk is an error here and not a signal in the middle of the sweep. */
 static lud_status reserve_and_map(lud_empo_solution *s, uint64_t bytes, lud_error *error) {
     const int refused = posix_fallocate(s->descriptor, 0, (off_t)bytes);
@@ -272,15 +312,21 @@ static lud_status reserve_and_map(lud_empo_solution *s, uint64_t bytes, lud_erro
     return map_file(s, bytes, error);
 }
 
-static lud_status write_new(lud_empo_solution *s, const lud_empo_problem *problem,
+static lud_status write_new(lud_empo_solution *s, const lud_empo_states *states,
                             const lud_empo_header *header, lud_error *error) {
     if (ftruncate(s->descriptor, 0) != 0 || ftruncate(s->descriptor, (off_t)header->file_bytes) != 0)
         return io_error(s, "make it large enough", error);
     LUD_TRY(reserve_and_map(s, header->file_bytes, error));
-    memcpy((uint8_t *)s->header + header->layers_at, problem->space->layer_begin,
+    memcpy((uint8_t *)s->header + header->layers_at, states->layer_begin,
            (header->n_layers + 1) * sizeof(uint64_t));
-    memcpy((uint8_t *)s->header + header->states_at, problem->space->states,
-           header->n_states * header->state_bytes);
+    uint8_t *to = (uint8_t *)s->header + header->states_at;
+    for (int i = 0; i < states->n_layers; i++) {
+        const uint64_t begin = states->layer_begin[i] * header->state_bytes;
+        LUD_TRY(lud_interrupt_check(error));
+        LUD_TRY(states->read(states->context, i, to + begin, error));
+        release(s, header->states_at + begin,
+                header->states_at + states->layer_begin[i + 1] * header->state_bytes);
+    }
     /* last, and on the disk after what it describes: a file that has it is whole */
     if (msync(s->header, s->bytes, MS_SYNC) != 0) return io_error(s, "write", error);
     *s->header = *header;
@@ -298,8 +344,18 @@ static bool has_header(int descriptor) {
 }
 
 /* The values of finished levels, from which the others would follow. */
-static lud_status check_finished(const lud_empo_solution *s, const lud_empo_problem *problem,
-                                 lud_error *error) {
+static lud_status check_finished(lud_empo_solution *s, const lud_empo_problem *problem, lud_error *error) {
+    if (!problem->space) { /* layers are levels */
+        const int64_t first = s->header->first_level;
+        uint64_t at = first < (int64_t)s->header->n_layers ? s->layer_begin[first] : s->header->n_states;
+        for (; at < s->header->n_states; at++) {
+            LUD_TRY(check_record(s, ".partial", at, error));
+            if (at % RECORDS_AT_ONCE) continue;
+            LUD_TRY(lud_interrupt_check(error));
+            lud_empo_solution_release_records(s, at > RECORDS_AT_ONCE ? at - RECORDS_AT_ONCE : 0, at);
+        }
+        return LUD_OK;
+    }
     lud_arena *arena = lud_arena_create(0);
     lud_empo_levels levels;
     lud_status status = arena ? lud_empo_levels_find(problem->space, arena, &levels, error)
@@ -311,9 +367,37 @@ static lud_status check_finished(const lud_empo_solution *s, const lud_empo_prob
     return status;
 }
 
+static lud_status read_mapped(void *context, int layer, uint8_t *states, lud_error *error) {
+    lud_empo_solution *s = context;
+    (void)error;
+    const uint64_t begin = s->layer_begin[layer], n = s->layer_begin[layer + 1] - begin;
+    memcpy(states, s->states + begin * s->header->state_bytes, n * s->header->state_bytes);
+    lud_empo_solution_release_states(s, (uint64_t)layer);
+    return LUD_OK;
+}
+
+/* Whether layers and states of the file are the world's. */
+static lud_status check_states(lud_empo_solution *s, const lud_empo_problem *problem,
+                               const lud_empo_states *states, lud_error *error) {
+    const lud_empo_header *h = s->header;
+    bool same = memcmp(s->layer_begin, states->layer_begin, (h->n_layers + 1) * sizeof(uint64_t)) == 0;
+    if (problem->space) {
+        same = same && memcmp(s->states, problem->space->states, h->n_states * h->state_bytes) == 0;
+    } else if (same) { /* there is nothing in memory to compare with: their hash says so */
+        uint64_t hash = 0;
+        const lud_empo_states mapped = {h->n_states, (int)h->n_layers, s->layer_begin, read_mapped, s};
+        LUD_TRY(hash_layers(&mapped, h->state_bytes, &hash, error));
+        same = hash == h->states_hash;
+    }
+    if (same) return LUD_OK;
+    return lud_invalid(error, "%s.partial: damaged: its states are not the world's; remove it to start anew",
+                       s->path);
+}
+
 /* Nothing of the file is trusted but the values of finished levels, as far as they are values. */
 static lud_status take_up(lud_empo_solution *s, const lud_empo_problem *problem,
-                          const lud_empo_header *header, uint64_t bytes, lud_error *error) {
+                          const lud_empo_states *states, const lud_empo_header *header, uint64_t bytes,
+                          lud_error *error) {
     if (bytes != header->file_bytes)
         return lud_invalid(error, "%s.partial: belongs to another world; remove it to start anew", s->path);
     LUD_TRY(reserve_and_map(s, bytes, error));
@@ -327,18 +411,24 @@ static lud_status take_up(lud_empo_solution *s, const lud_empo_problem *problem,
             error, "%s.partial: belongs to another world or other parameters; remove it to start anew",
             s->path);
     find_parts(s);
-    if (memcmp(s->layer_begin, problem->space->layer_begin, (header->n_layers + 1) * sizeof(uint64_t)) != 0 ||
-        memcmp(s->states, problem->space->states, header->n_states * header->state_bytes) != 0)
-        return lud_invalid(
-            error, "%s.partial: damaged: its states are not the world's; remove it to start anew", s->path);
+    LUD_TRY(check_states(s, problem, states, error));
     LUD_TRY(check_between(s, ".partial", error));
     return check_finished(s, problem, error);
 }
 
 lud_status lud_empo_solution_create(const char *path, const lud_empo_problem *problem, bool resume,
                                     lud_empo_solution **solution, lud_error *error) {
+    lud_statespace *space = (lud_statespace *)problem->space;
+    const lud_empo_states states = {space->n_states, space->n_layers, space->layer_begin, read_space, space};
+    return lud_empo_solution_create_from(path, problem, &states, resume, solution, error);
+}
+
+lud_status lud_empo_solution_create_from(const char *path, const lud_empo_problem *problem,
+                                         const lud_empo_states *states, bool resume,
+                                         lud_empo_solution **solution, lud_error *error) {
     lud_empo_header header;
-    fill_header(problem, &header);
+    fill_header(problem, states, &header);
+    LUD_TRY(hash_layers(states, header.state_bytes, &header.states_hash, error));
     lud_empo_solution *s = solution_new(path, true);
     char *partial = partial_path(path);
     lud_status status = s && partial ? LUD_OK : lud_no_memory(error, "the solution");
@@ -352,8 +442,8 @@ lud_status lud_empo_solution_create(const char *path, const lud_empo_problem *pr
     if (status == LUD_OK && fstat(s->descriptor, &file) != 0) status = io_error(s, "look at it", error);
     if (status == LUD_OK)
         status = resume && has_header(s->descriptor)
-                     ? take_up(s, problem, &header, (uint64_t)file.st_size, error)
-                     : write_new(s, problem, &header, error);
+                     ? take_up(s, problem, states, &header, (uint64_t)file.st_size, error)
+                     : write_new(s, states, &header, error);
     free(partial);
     if (status == LUD_OK)
         *solution = s;
@@ -370,23 +460,36 @@ lud_status lud_empo_solution_finish_level(lud_empo_solution *solution, int level
     return LUD_OK;
 }
 
-void lud_empo_solution_release(lud_empo_solution *solution, uint64_t layer) {
+void lud_empo_solution_release_records(lud_empo_solution *solution, uint64_t begin, uint64_t end) {
     const lud_empo_header *h = solution->header;
-    if (layer >= h->n_layers) return;
-    uint64_t row = h->record_doubles * sizeof(double);
-    uint64_t begin = round_up(h->records_at + solution->layer_begin[layer] * row),
-             end = (h->records_at + solution->layer_begin[layer + 1] * row) / PAGE * PAGE;
-    /* of a shared file mapping this drops the program's pages, not what was written into them */
-    if (begin < end) madvise((uint8_t *)solution->header + begin, end - begin, MADV_DONTNEED);
+    const uint64_t row = h->record_doubles * sizeof(double);
+    release(solution, h->records_at + begin * row, h->records_at + end * row);
 }
 
-/* The checksums of what was computed. */
+void lud_empo_solution_release(lud_empo_solution *solution, uint64_t layer) {
+    if (layer >= solution->header->n_layers) return;
+    lud_empo_solution_release_records(solution, solution->layer_begin[layer],
+                                      solution->layer_begin[layer + 1]);
+}
+
+void lud_empo_solution_release_states(lud_empo_solution *solution, uint64_t layer) {
+    const lud_empo_header *h = solution->header;
+    if (layer >= h->n_layers) return;
+    release(solution, h->states_at + solution->layer_begin[layer] * h->state_bytes,
+            h->states_at + solution->layer_begin[layer + 1] * h->state_bytes);
+}
+
+/* The checksums of what was computed; what was read for them is let go. */
 static void seal(lud_empo_solution *s) {
     lud_empo_header *h = s->header;
     uint64_t *checksums = checksums_of(s);
     const int64_t n = (int64_t)n_blocks(h);
+    for (int64_t from = 0; from < n; from += BLOCKS_AT_ONCE) {
+        const int64_t to = n - from < BLOCKS_AT_ONCE ? n : from + BLOCKS_AT_ONCE;
 #pragma omp parallel for schedule(static)
-    for (int64_t b = 0; b < n; b++) checksums[b] = hash_block(s, (uint64_t)b);
+        for (int64_t b = from; b < to; b++) checksums[b] = hash_block(s, (uint64_t)b);
+        release(s, h->records_at + (uint64_t)from * BLOCK, h->records_at + (uint64_t)to * BLOCK);
+    }
     h->checksums_hash = XXH3_64bits(checksums, (uint64_t)n * sizeof *checksums);
     h->header_hash = hash_header(h);
 }

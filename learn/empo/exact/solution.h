@@ -41,15 +41,32 @@ typedef struct lud_empo_solution {
     double *records;
 } lud_empo_solution;
 
+/* The states of a solution, where not all of them are in memory. */
+typedef struct lud_empo_states {
+    uint64_t n_states;
+    int n_layers;
+    const uint64_t *layer_begin; /* [n_layers + 1]; successors of a layer's states are all in the next */
+    /* Reads the states of a layer: states[layer_begin[layer + 1] - layer_begin[layer]][state_bytes]. */
+    lud_status (*read)(void *context, int layer, uint8_t *states, lud_error *error);
+    void *context;
+} lud_empo_states;
+
 /* A new file PATH.partial of full size with header and states in place, no level finished. With `resume` an
  * existing partial file of the same problem is taken up instead (one of another problem is an error; one
  * whose writer was ended before it had its header is begun anew). */
 lud_status lud_empo_solution_create(const char *path, const lud_empo_problem *problem, bool resume,
                                     lud_empo_solution **solution, lud_error *error);
+/* The same for a problem without a state space; it has these states. */
+lud_status lud_empo_solution_create_from(const char *path, const lud_empo_problem *problem,
+                                         const lud_empo_states *states, bool resume,
+                                         lud_empo_solution **solution, lud_error *error);
 /* Notes in the file that levels from `level` on are finished, after their records have reached the disk. */
 lud_status lud_empo_solution_finish_level(lud_empo_solution *solution, int level, lud_error *error);
 /* The records of a layer are not needed in memory for now: they stay in the file and come back when read. */
 void lud_empo_solution_release(lud_empo_solution *solution, uint64_t layer);
+/* The same of the records of states begin .. end - 1, and of the states of a layer. */
+void lud_empo_solution_release_records(lud_empo_solution *solution, uint64_t begin, uint64_t end);
+void lud_empo_solution_release_states(lud_empo_solution *solution, uint64_t layer);
 /* All levels are done: flushes and renames. `key` of the settings that made it; null: not known. */
 lud_status lud_empo_solution_commit(lud_empo_solution *solution, const char *key, lud_error *error);
 /* That key, empty where the file has none. */

@@ -1,9 +1,13 @@
 #include "learn/empo/exact/solve.h"
 
+#include <limits.h>
 #include <unistd.h>
+
+#include <xxhash.h>
 
 #include "base/clock.h"
 #include "base/file.h"
+#include "learn/empo/exact/level_sweep.h"
 #include "learn/empo/exact/open_goals.h"
 #include "learn/empo/exact/options.h"
 #include "learn/runs/begin.h"
@@ -22,6 +26,60 @@ static lud_status create_policies(lud_empo_case *c, lud_error *error) {
     return LUD_OK;
 }
 
+static lud_status build_graph(lud_empo_case *c, const lud_empo_solve_options *options, lud_error *error) {
+    const lud_statespace_options space = {.seed = (uint64_t)c->scenario->run.seed,
+                                          .memory_limit = options->memory_limit,
+                                          .folder = options->run,
+                                          .n_threads = options->n_threads,
+                                          .progress = options->progress};
+    LUD_TRY(lud_statespace_build(c->scenario->model, &space, &c->space, error));
+    return lud_empo_problem_create(c->space, &c->options.theory, &c->problem, error);
+}
+
+/* By which a file of levels is known to belong to this world, as far as its states follow from the scenario.
+ */
+static lud_status world_key(const lud_scenario *scenario, uint64_t *key, lud_error *error) {
+    lud_arena *arena = lud_arena_create(0);
+    lud_tree *root = arena ? lud_tree_add_mapping(arena, NULL, NULL) : NULL;
+    char *text = NULL;
+    size_t length = 0;
+    lud_status status = root && lud_tree_add_text(arena, root, "world", scenario->world->name) &&
+                                lud_tree_add_int(arena, root, "seed", scenario->run.seed)
+                            ? scenario->world->write(scenario->model, arena, root, error)
+                            : lud_no_memory(error, "the key of a world");
+    if (status == LUD_OK) status = lud_tree_write(arena, root, &text, &length, error);
+    if (status == LUD_OK) *key = XXH3_64bits(text, length);
+    lud_arena_destroy(arena);
+    return status;
+}
+
+static lud_status find_levels(lud_empo_case *c, const lud_empo_solve_options *options, lud_error *error) {
+    const lud_model *model = c->scenario->model;
+    uint64_t key = 0;
+    lud_text path = {0};
+    lud_text_append(&path, "%s/solution.empo.levels.partial", options->run);
+    lud_status status = path.failed ? lud_no_memory(error, "a path") : world_key(c->scenario, &key, error);
+    if (status == LUD_OK) status = lud_empo_problem_of_model(model, &c->options.theory, &c->problem, error);
+    if (status == LUD_OK)
+        status = lud_level_file_open(path.bytes, model->layout.state_bytes, key, options->resume,
+                                     &c->level_file, error);
+    lud_text_free(&path);
+    if (status != LUD_OK) return status;
+    const lud_levels_options levels = {.seed = (uint64_t)c->scenario->run.seed,
+                                       .memory_limit = options->memory_limit,
+                                       .bytes_beside = lud_empo_level_bytes_beside(&c->problem->layout),
+                                       .file = c->level_file,
+                                       .n_threads = options->n_threads,
+                                       .progress = options->progress};
+    status = lud_levels_find(model, &levels, &c->levels, error);
+    if (status == LUD_ERROR_UNSUPPORTED) { /* nothing to go on from */
+        lud_level_file_discard(c->level_file);
+        lud_run_lock_release(&c->lock);
+        rmdir(options->run); /* where it is empty */
+    }
+    return status;
+}
+
 lud_status lud_empo_case_open(const lud_scenario *scenario, const lud_empo_solve_options *options,
                               lud_empo_case *c, lud_error *error) {
     *c = (lud_empo_case){.scenario = scenario, .arena = lud_arena_create(0)};
@@ -33,14 +91,10 @@ lud_status lud_empo_case_open(const lud_scenario *scenario, const lud_empo_solve
                                            error);
     if (status == LUD_OK && options->run) status = lud_run_lock_take(options->run, &c->lock, error);
     double started = lud_clock_seconds();
-    lud_statespace_options space = {.seed = (uint64_t)scenario->run.seed,
-                                    .memory_limit = options->memory_limit,
-                                    .folder = options->run,
-                                    .n_threads = options->n_threads,
-                                    .progress = options->progress};
-    if (status == LUD_OK) status = lud_statespace_build(scenario->model, &space, &c->space, error);
+    if (status == LUD_OK)
+        status = options->method == LUD_EMPO_BY_LEVELS ? find_levels(c, options, error)
+                                                       : build_graph(c, options, error);
     c->graph_seconds = lud_clock_seconds() - started;
-    if (status == LUD_OK) status = lud_empo_problem_create(c->space, &c->options.theory, &c->problem, error);
     if (status != LUD_OK) lud_empo_case_close(c);
     return status;
 }
@@ -48,11 +102,22 @@ lud_status lud_empo_case_open(const lud_scenario *scenario, const lud_empo_solve
 void lud_empo_case_close(lud_empo_case *c) {
     lud_empo_problem_destroy(c->problem);
     lud_statespace_destroy(c->space);
+    lud_levels_free(&c->levels);
+    lud_level_file_close(c->level_file);
     lud_policy_destroy(c->policies.habit);
     lud_policy_destroy(c->policies.belief);
     lud_run_lock_release(&c->lock);
     lud_arena_destroy(c->arena);
     *c = (lud_empo_case){0};
+}
+
+lud_empo_size lud_empo_case_size(const lud_empo_case *c) {
+    const lud_statespace *space = c->space;
+    if (space)
+        return (lud_empo_size){space->n_states,        space->n_terminal, space->n_transitions,
+                               space->n_joint_actions, space->bytes,      space->file_bytes};
+    return (lud_empo_size){c->levels.n_states,        c->levels.n_terminal, c->levels.n_transitions,
+                           c->levels.n_joint_actions, c->levels.peak_bytes, c->level_file->bytes};
 }
 
 /* ---- solving into a folder ---- */
@@ -84,18 +149,50 @@ static lud_status begin_run(const lud_scenario *scenario, const lud_empo_exact_o
 
 typedef struct level_writer {
     lud_empo_solution *solution;
-    double written; /* when levels were last noted in the file */
+    bool by_levels;
+    int finished, noted; /* levels from these on are finished, and are noted in the file as such */
+    double written;      /* when they last were */
 } level_writer;
+
+static lud_status note_finished(level_writer *w, lud_error *error) {
+    if (w->finished == w->noted) return LUD_OK;
+    w->noted = w->finished;
+    w->written = lud_clock_seconds();
+    return lud_empo_solution_finish_level(w->solution, w->finished, error);
+}
 
 /* Forcing every level to the disk would cost more than small levels take to compute; every few seconds is
  * enough to lose little. */
 static lud_status note_level(void *context, int level, lud_error *error) {
     level_writer *w = context;
     lud_empo_solution_release(w->solution, (uint64_t)level);
-    double now = lud_clock_seconds();
-    if (now - w->written < 5) return LUD_OK;
-    w->written = now;
-    return lud_empo_solution_finish_level(w->solution, level, error);
+    if (w->by_levels) lud_empo_solution_release_states(w->solution, (uint64_t)level + 1);
+    w->finished = level;
+    return lud_clock_seconds() - w->written < 5 ? LUD_OK : note_finished(w, error);
+}
+
+static void let_go(void *context, uint64_t begin, uint64_t end) {
+    const level_writer *w = context;
+    lud_empo_solution_release_records(w->solution, begin, end);
+}
+
+static lud_status read_level(void *context, int level, uint8_t *states, lud_error *error) {
+    return lud_level_file_read(context, level, states, error);
+}
+
+static lud_status create_solution(const lud_empo_case *c, const char *path, bool resume,
+                                  lud_empo_solution **solution, lud_error *error) {
+    if (c->space) return lud_empo_solution_create(path, c->problem, resume, solution, error);
+    const lud_empo_states states = {c->levels.n_states, c->levels.n, c->levels.begin, read_level,
+                                    c->level_file};
+    return lud_empo_solution_create_from(path, c->problem, &states, resume, solution, error);
+}
+
+static lud_status sweep(const lud_empo_case *c, const lud_empo_solution *s, const lud_empo_run *run,
+                        lud_error *error) {
+    if (c->space) return lud_empo_solve(c->problem, run, error);
+    const lud_empo_layers layers = {c->levels.n, s->layer_begin, s->states};
+    return lud_empo_solve_levels(c->problem, &layers, run, error);
 }
 
 lud_status lud_empo_case_solve(lud_empo_case *c, const lud_empo_solve_options *options,
@@ -107,12 +204,11 @@ lud_status lud_empo_case_solve(lud_empo_case *c, const lud_empo_solve_options *o
     lud_text_append(&solution_path, "%s/solution.empo", options->run);
     if (solution_path.failed) status = lud_no_memory(error, "a path");
     lud_empo_solution *s = NULL;
-    if (status == LUD_OK)
-        status = lud_empo_solution_create(solution_path.bytes, c->problem, options->resume, &s, error);
+    if (status == LUD_OK) status = create_solution(c, solution_path.bytes, options->resume, &s, error);
     if (status == LUD_OK) {
         lud_empo_hooks hooks;
         lud_empo_policies_hook(&c->policies, &hooks);
-        level_writer writer = {s, lud_clock_seconds()};
+        level_writer writer = {s, !c->space, INT_MAX, INT_MAX, lud_clock_seconds()};
         lud_empo_run run = {.records = s->records,
                             .hooks = &hooks,
                             .n_threads = options->n_threads,
@@ -121,16 +217,21 @@ lud_status lud_empo_case_solve(lud_empo_case *c, const lud_empo_solve_options *o
                             .device = options->device,
                             .device_may_fail = options->device_may_fail,
                             .level_done = note_level,
+                            .states_done = let_go,
                             .context = &writer};
         double started = lud_clock_seconds();
-        status = lud_empo_solve(c->problem, &run, error);
+        status = sweep(c, s, &run, error);
         c->solve_seconds = lud_clock_seconds() - started;
+        if (status == LUD_INTERRUPTED && note_finished(&writer, NULL) != LUD_OK)
+            status = lud_fail(error, LUD_INTERRUPTED, "interrupted; the last levels could not be noted");
     }
     /* last, so that what is unfinished does not look like a RUN and does not change what was one */
     if (status == LUD_OK) status = begin_run(c->scenario, &c->options, options->run, key, error);
     if (status == LUD_OK) status = lud_empo_solution_commit(s, key, error);
+    if (status == LUD_OK) lud_level_file_discard(c->level_file);
     if (status == LUD_ERROR_INPUT || status == LUD_ERROR_NUMERIC) { /* going on would fail again */
         lud_empo_solution_discard(s);
+        lud_level_file_discard(c->level_file);
         lud_run_lock_release(&c->lock);
         rmdir(options->run); /* where it is empty */
     }

@@ -1,16 +1,15 @@
 #include "learn/empo/exact/state_inputs.h"
 
 void lud_empo_state_inputs_fill(const lud_empo_problem *problem, const lud_empo_hooks *hooks, uint64_t index,
-                                uint8_t *achieved, double *habit, double *belief, double *robot,
-                                lud_empo_state_inputs *inputs) {
+                                const uint8_t *state, bool terminal, uint8_t *achieved, double *habit,
+                                double *belief, double *robot, lud_empo_state_inputs *inputs) {
     const lud_empo_layout *layout = &problem->layout;
-    const lud_model *model = problem->space->model;
-    const uint8_t *state = problem->space->states + index * model->layout.state_bytes;
+    const lud_model *model = problem->model;
     for (int h = 0; h < layout->n_humans; h++)
         for (int g = layout->goal_begin[h]; g < layout->goal_begin[h + 1]; g++)
             achieved[g] = model->world->achieved(model, state, layout->humans[h], g - layout->goal_begin[h]);
     *inputs = (lud_empo_state_inputs){.achieved = achieved};
-    if (lud_statespace_terminal(problem->space, index)) return;
+    if (terminal) return;
     if (lud_empo_uses_habit(problem, hooks)) {
         hooks->habit(hooks->context, index, state, habit);
         inputs->habit = habit;

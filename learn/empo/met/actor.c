@@ -11,9 +11,6 @@
 #define NOBODY UINT32_MAX
 enum { LANE_STEP, LANE_ROBOTS, LANE_RESTART };
 enum { MAX_CHOICES = 16, MAX_ACTIONS = 256, RESETS = 2048, FORGETS = 8 };
-/* States that are expanded in the hope that this is all: a minute's work. */
-enum { MOST_CLOSED = 200000 };
-
 struct lud_empo_actor {
     const lud_empo_learner_options *options;
     lud_empo_asker *asker;
@@ -239,7 +236,7 @@ static lud_status add_starts(lud_empo_met *met, const lud_model *model, uint64_t
     return status;
 }
 
-lud_status lud_empo_met_close(lud_empo_met *met, const lud_model *model, uint64_t seed,
+lud_status lud_empo_met_close(lud_empo_met *met, const lud_model *model, uint64_t seed, int64_t most,
                               lud_progress *progress, bool *closed, lud_error *error) {
     enum { BEAT = 256 };
     lud_error full = {0};
@@ -247,12 +244,13 @@ lud_status lud_empo_met_close(lud_empo_met *met, const lud_model *model, uint64_
     LUD_TRY(lud_empo_met_restore(met, error));
     lud_status status = add_starts(met, model, seed, &full);
     for (int64_t node = 0; !status && node < lud_empo_met_get(met).n; node++) {
-        if (node % BEAT == 0) LUD_TRY(lud_progress_beat(progress, 0, error));
-        if (lud_empo_met_expanded(met, node) || lud_empo_met_terminal(met, node)) continue;
         const lud_empo_met_figures f = lud_empo_met_get(met);
-        status = f.bytes > f.most_bytes / 2 || f.expanded >= MOST_CLOSED
-                     ? LUD_ERROR_LIMIT
-                     : lud_empo_met_expand(met, node, &full);
+        const int64_t living = f.n - f.terminal; /* all of them would have to be expanded */
+        if (node % BEAT == 0)
+            LUD_TRY(lud_progress_beat(progress, 0.5 * (double)living / (double)most, error));
+        if (lud_empo_met_expanded(met, node) || lud_empo_met_terminal(met, node)) continue;
+        status = f.bytes > f.most_bytes / 2 || living > most ? LUD_ERROR_LIMIT
+                                                             : lud_empo_met_expand(met, node, &full);
     }
     if (status == LUD_ERROR_LIMIT) {
         lud_empo_met_clear(met);

@@ -4,6 +4,9 @@
 #include <math.h>
 #include <stdlib.h>
 
+/* States that are expanded in the hope that this is all: some ten seconds' work. */
+enum { MOST_CLOSED = 200000 };
+
 /* Changes of worth below this share of it are not handed on while the rim is a network's anyway. */
 static const double tolerance = 1e-4;
 
@@ -48,7 +51,7 @@ void lud_empo_met_training_destroy(lud_empo_met_training *t) {
 lud_status lud_empo_met_training_begin(lud_empo_met_training *t, lud_progress *progress, lud_error *error) {
     bool closed;
     if (t->tried) return lud_empo_met_restore(t->met, error);
-    LUD_TRY(lud_empo_met_close(t->met, t->model, t->seed, progress, &closed, error));
+    LUD_TRY(lud_empo_met_close(t->met, t->model, t->seed, MOST_CLOSED, progress, &closed, error));
     t->tried = true;
     return LUD_OK;
 }

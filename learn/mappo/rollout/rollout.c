@@ -15,92 +15,111 @@ static int64_t share_end(const mappo *m, const lud_mappo_stepping *s, int64_t e)
     return lud_share_begin(n_envs, n_shares, lud_share_of(n_envs, n_shares, e) + 1);
 }
 
-/* Rows of environments first .. first + n in slot t of a buffer. */
-static int64_t index_rows(mappo *m, const lud_mappo_buffer *b, int64_t t, int64_t first, int64_t n) {
+/* Rows of a group in environments first .. first + n in slot t of a buffer. */
+static int64_t index_rows(mappo *m, const lud_mappo_group *g, const lud_mappo_buffer *b, int64_t t,
+                          int64_t first, int64_t n) {
     const int64_t n_agents = b->shape->n_agents;
     int64_t k = 0;
     for (int64_t e = first; e < first + n; e++)
-        for (int64_t a = 0; a < n_agents; a++, k++) {
+        for (int64_t i = 0; i < g->n_agents; i++, k++) {
             m->place[k] = (int32_t)(t * b->n_envs + e);
-            m->agent[k] = (int32_t)a;
-            m->row[k] = (int32_t)((t * b->n_envs + e) * n_agents + a);
+            m->agent[k] = g->agents[i];
+            m->row[k] = (int32_t)((t * b->n_envs + e) * n_agents + g->agents[i]);
         }
     return k;
 }
 
-/* Actions as the world takes them: the stored number on top of the base controller. */
-static void write_actions(mappo *m, const lud_mappo_buffer *b, int64_t first_row, int64_t n,
-                          const float *number) {
+/* Actions as the world takes them: the stored number on top of the base controller, which one group has. */
+static void write_actions(mappo *m, const lud_mappo_group *g, const lud_mappo_buffer *b, int64_t n,
+                          const int32_t *row, const float *number) {
     const lud_mappo_shape *shape = b->shape;
     const int64_t width = shape->n_continuous;
-    const float *observation = m->rollout->inputs.items[LUD_MAPPO_OBSERVATION].host;
-    float *to = m->actions + first_row * width;
-    memcpy(to, number, (size_t)(n * width) * sizeof *to);
-    if (m->options.control == LUD_MAPPO_DIRECT) return;
-    const float gain = (float)m->options.mad.base_gain;
-    for (int64_t i = 0; i < n; i++)
-        for (int64_t k = 0; k < width; k++)
-            to[i * width + k] += gain * observation[i * shape->observation + shape->goal_offset + k];
+    const float *observation = g->rollout->inputs.items[LUD_MAPPO_OBSERVATION].host;
+    const float gain = m->options.control == LUD_MAPPO_DIRECT ? 0.0f : (float)m->options.mad.base_gain;
+    for (int64_t i = 0; i < n; i++) {
+        float *to = m->actions + row[i] % b->n_rows * width;
+        memcpy(to, number + i * width, (size_t)width * sizeof *to);
+        for (int64_t k = 0; k < width && m->options.control != LUD_MAPPO_DIRECT; k++)
+            to[k] += gain * observation[i * shape->observation + shape->goal_offset + k];
+    }
+}
+
+/* What the actor has drawn, into slot t: rows of the slot behind, as lud_mappo_read_states takes them. */
+static void keep_actions(mappo *m, const lud_mappo_group *g, lud_mappo_buffer *b, int64_t n) {
+    const lud_mappo_networks *r = g->rollout;
+    const int64_t width = b->shape->n_continuous;
+    const float *log_prob = r->fields[LUD_FIELD_LOG_PROB].host, *number = r->fields[LUD_FIELD_NUMBER].host;
+    const int32_t *action = r->fields[LUD_FIELD_ACTION].host;
+    for (int64_t k = 0; k < n; k++) {
+        const int64_t row = m->row[k] - b->n_rows;
+        b->log_probs[row] = log_prob[k];
+        if (b->actions)
+            b->actions[row] = action[k];
+        else
+            memcpy(b->numbers + row * width, number + k * width, (size_t)width * sizeof *number);
+    }
+    if (!b->actions) write_actions(m, g, b, n, m->row, number);
+}
+
+/* Environments first .. first + envs, for the agents of a group. */
+static lud_status decide_slice(mappo *m, const lud_mappo_group *g, lud_mappo_stepping *stepping, int64_t t,
+                               int64_t first, int64_t envs, lud_mappo_deciding what, bool deterministic,
+                               lud_error *error) {
+    lud_mappo_buffer *b = &stepping->buffer;
+    const lud_batch *batch = stepping->batch;
+    lud_mappo_networks *r = g->rollout;
+    const int64_t n = index_rows(m, g, b, t, first, envs);
+    lud_mappo_inputs_observe(&r->inputs, (const void *const *)b->parts, n, m->place, m->agent);
+    const lud_mappo_memory memory = lud_mappo_buffer_memory(b);
+    LUD_TRY(lud_mappo_inputs_remember(&r->inputs, n, m->row, &memory, error));
+    lud_mappo_inputs_upload(&r->inputs);
+    for (int64_t k = 0; k < n; k++) m->row[k] += (int32_t)b->n_rows; /* the slot behind */
+    if (what != LUD_DECIDE_ACTIONS) {
+        lud_profile_begin(&m->profile, LUD_MAPPO_STAGE_VALUE);
+        lud_mappo_value(r, m->values); /* not in use before returns are estimated */
+        for (int64_t k = 0; k < n; k++) b->values[m->row[k] - b->n_rows] = m->values[k];
+        if (what == LUD_DECIDE_BOTH) lud_mappo_read_critic(r, m->row, b->critic_hidden);
+        lud_profile_end(&m->profile, LUD_MAPPO_STAGE_VALUE);
+    }
+    if (what == LUD_DECIDE_VALUES) return LUD_OK;
+    lud_profile_begin(&m->profile, LUD_MAPPO_STAGE_ACT);
+    /* a group draws as if it were alone, with a seed of its own */
+    const uint64_t apart = (uint64_t)(g - m->groups) * UINT64_C(0x9e3779b97f4a7c15);
+    const lud_draws draws = {.seed = batch->seed + apart,
+                             .first_environment = batch->first_environment + (uint32_t)first,
+                             .n_agents = (uint32_t)g->n_agents,
+                             .step = batch->tick[first],
+                             .purpose = LUD_PURPOSE_ACTION};
+    lud_mappo_allow(r, n, m->agent);
+    lud_mappo_act(r, &draws, deterministic);
+    lud_mappo_read_states(r, m->row, b->actor_hidden, b->states);
+    keep_actions(m, g, b, n);
+    lud_profile_end(&m->profile, LUD_MAPPO_STAGE_ACT);
+    return LUD_OK;
 }
 
 lud_status lud_mappo_decide(mappo *m, lud_mappo_stepping *stepping, int64_t t, lud_mappo_deciding what,
                             bool deterministic, lud_error *error) {
-    lud_mappo_buffer *b = &stepping->buffer;
-    const lud_batch *batch = stepping->batch;
-    lud_mappo_networks *r = m->rollout;
-    const int64_t n_agents = b->shape->n_agents;
     for (int64_t first = stepping->first, envs; first < stepping->end; first += envs) {
         const int64_t left = share_end(m, stepping, first) - first;
         envs = left < m->slice_envs ? left : m->slice_envs;
-        const int64_t n = index_rows(m, b, t, first, envs), at = first * n_agents;
-        lud_mappo_inputs_observe(&r->inputs, (const void *const *)b->parts, n, m->place, m->agent);
-        const lud_mappo_memory memory = lud_mappo_buffer_memory(b);
-        LUD_TRY(lud_mappo_inputs_remember(&r->inputs, n, m->row, &memory, error));
-        lud_mappo_inputs_upload(&r->inputs);
-        for (int64_t k = 0; k < n; k++) m->row[k] += (int32_t)b->n_rows; /* the slot behind */
-        if (what != LUD_DECIDE_ACTIONS) {
-            lud_profile_begin(&m->profile, LUD_MAPPO_STAGE_VALUE);
-            lud_mappo_value(r, b->values + t * b->n_rows + at);
-            if (what == LUD_DECIDE_BOTH) lud_mappo_read_critic(r, m->row, b->critic_hidden);
-            lud_profile_end(&m->profile, LUD_MAPPO_STAGE_VALUE);
-        }
-        if (what == LUD_DECIDE_VALUES) continue;
-        lud_profile_begin(&m->profile, LUD_MAPPO_STAGE_ACT);
-        const lud_draws draws = {.seed = batch->seed,
-                                 .first_environment = batch->first_environment + (uint32_t)first,
-                                 .n_agents = (uint32_t)n_agents,
-                                 .step = batch->tick[first],
-                                 .purpose = LUD_PURPOSE_ACTION};
-        lud_mappo_allow(r, n, m->agent);
-        lud_mappo_act(r, &draws, deterministic);
-        lud_mappo_read_states(r, m->row, b->actor_hidden, b->states);
-        memcpy(b->log_probs + t * b->n_rows + at, r->fields[LUD_FIELD_LOG_PROB].host,
-               (size_t)n * sizeof(float));
-        if (b->actions) {
-            memcpy(b->actions + t * b->n_rows + at, r->fields[LUD_FIELD_ACTION].host,
-                   (size_t)n * sizeof(int32_t));
-        } else {
-            const int64_t width = b->shape->n_continuous;
-            const float *number = r->fields[LUD_FIELD_NUMBER].host;
-            memcpy(b->numbers + (t * b->n_rows + at) * width, number, (size_t)(n * width) * sizeof *number);
-            write_actions(m, b, at, n, number);
-        }
-        lud_profile_end(&m->profile, LUD_MAPPO_STAGE_ACT);
+        for (int k = 0; k < m->n_groups; k++)
+            LUD_TRY(decide_slice(m, &m->groups[k], stepping, t, first, envs, what, deterministic, error));
     }
     return LUD_OK;
 }
 
 /* Values of what was seen last in episodes that step t cut off, before slot t + 1 forgets them. */
-static lud_status value_final(mappo *m, int64_t t, lud_error *error) {
+static lud_status value_final(mappo *m, const lud_mappo_group *g, int64_t t, lud_error *error) {
     lud_mappo_buffer *b = &m->training.buffer;
     const lud_batch *batch = m->training.batch;
-    lud_mappo_networks *r = m->rollout;
+    lud_mappo_networks *r = g->rollout;
     const lud_model *model = m->scenario->model;
     const int64_t n_agents = b->shape->n_agents;
     for (int64_t e = m->training.first; e < m->training.end;) {
         const int64_t end = share_end(m, &m->training, e);
         int64_t n = 0;
-        for (; e < end && n < m->slice_envs * n_agents; e++) {
+        for (; e < end && n < m->slice_envs * g->n_agents; e++) {
             if (!m->truncated[e] || m->terminated[e]) continue;
             void *parts[LUD_MAX_OBSERVATION_PARTS];
             for (int p = 0; p < LUD_MAX_OBSERVATION_PARTS; p++)
@@ -112,10 +131,10 @@ static lud_status value_final(mappo *m, int64_t t, lud_error *error) {
                                               .n = 1,
                                               .tick = batch->tick + e},
                                   m->final_states + (size_t)e * model->layout.state_bytes, parts);
-            for (int64_t a = 0; a < n_agents; a++, n++) {
+            for (int64_t i = 0; i < g->n_agents; i++, n++) {
                 m->place[n] = (int32_t)e;
-                m->agent[n] = (int32_t)a;
-                m->row[n] = (int32_t)(((t + 1) * b->n_envs + e) * n_agents + a);
+                m->agent[n] = g->agents[i];
+                m->row[n] = (int32_t)(((t + 1) * b->n_envs + e) * n_agents + g->agents[i]);
                 b->masks[m->row[n]] = 1.0f; /* the episode goes on in what the critic remembers */
             }
         }
@@ -142,15 +161,17 @@ void lud_mappo_clear_episodes(mappo *m) {
 }
 
 /* Keeps one that is at `last`. */
-static void keep_episode(mappo *m, int64_t environment, double episode_return, bool ended,
+static void keep_episode(mappo *m, const lud_mappo_stepping *s, int64_t environment, bool ended,
                          const uint8_t *last) {
     const lud_model *model = m->scenario->model;
     double *measures = m->measures + model->layout.n_measures,
            *row = m->ended + m->n_ended++ * m->ended_width;
     row[STEP] = (double)m->steps_counted;
     row[ENVIRONMENT] = (double)environment;
-    row[RETURN] = episode_return;
+    row[RETURN] = s->episode_return[environment];
     row[ENDED] = ended;
+    for (int k = 0; k < lud_mappo_n_group_returns(m); k++)
+        row[MEASURES + m->n_measures + k] = s->group_return[environment * m->n_groups + k];
     if (m->n_measures == 0) return;
     model->world->measure(model, 1, last, measures);
     memcpy(row + MEASURES, measures, (size_t)m->n_measures * sizeof *row);
@@ -176,6 +197,8 @@ lud_status lud_mappo_sum_episodes(mappo *m, lud_mappo_episodes *sums, lud_error 
         sums->returns += row[RETURN];
         sums->ended += row[ENDED];
         for (int k = 0; k < m->n_measures; k++) m->measures[k] += row[MEASURES + k];
+        for (int k = 0; k < lud_mappo_n_group_returns(m); k++)
+            sums->of_group[k] += row[MEASURES + m->n_measures + k];
     }
     return LUD_OK;
 }
@@ -183,6 +206,15 @@ lud_status lud_mappo_sum_episodes(mappo *m, lud_mappo_episodes *sums, lud_error 
 static void slot_parts(const lud_mappo_buffer *b, int64_t t, void **parts) {
     for (int p = 0; p < LUD_MAX_OBSERVATION_PARTS; p++)
         parts[p] = b->parts[p] ? (char *)b->parts[p] + (size_t)(t * b->n_envs) * b->part_bytes[p] : NULL;
+}
+
+/* The rewards of one step of an environment. */
+static void add_group_returns(const mappo *m, const float *rewards, double *returns) {
+    for (int k = 0; k < lud_mappo_n_group_returns(m); k++) {
+        const lud_mappo_group *g = &m->groups[k];
+        for (int64_t i = 0; i < g->n_agents; i++)
+            returns[k] += (double)rewards[g->agents[i]] / (double)g->n_agents;
+    }
 }
 
 /* What follows from step t: values of what was seen last, episodes that begin anew, and the tallies of those
@@ -193,18 +225,21 @@ static lud_status end_step(mappo *m, lud_mappo_stepping *s, int64_t t, int64_t *
     const lud_model *model = m->scenario->model;
     const int64_t n_agents = b->shape->n_agents;
     const float *rewards = b->rewards + t * b->n_rows;
-    lud_status status = s == &m->training && b->final_values ? value_final(m, t, error) : LUD_OK;
+    lud_status status = LUD_OK;
+    for (int k = 0; k < m->n_groups && !status && s == &m->training && b->final_values; k++)
+        status = value_final(m, &m->groups[k], t, error);
     lud_mappo_buffer_end_episodes(b, t, m->terminated, m->truncated);
     for (int64_t e = s->first; e < s->end; e++) {
         for (int64_t a = 0; a < n_agents; a++)
             returns[e] += (double)rewards[e * n_agents + a] / (double)n_agents;
+        add_group_returns(m, rewards + e * n_agents, s->group_return + e * m->n_groups);
         if (!m->terminated[e] && !m->truncated[e]) continue;
         if (!left || left[e] > 0) {
-            keep_episode(m, e, returns[e], m->terminated[e],
-                         m->final_states + (size_t)e * model->layout.state_bytes);
+            keep_episode(m, s, e, m->terminated[e], m->final_states + (size_t)e * model->layout.state_bytes);
             if (left) left[e]--;
         }
         returns[e] = 0.0;
+        memset(s->group_return + e * m->n_groups, 0, (size_t)m->n_groups * sizeof *s->group_return);
     }
     m->steps_counted++;
     return status;
@@ -285,8 +320,8 @@ static lud_status complete_rollout(mappo *m, lud_error *error) {
                                       {b->rewards, row, t, n},      {b->final_values, row, t, n},
                                       {b->values, row, t + 1, n},   {b->masks, row, t + 1, n},
                                       {b->bad_masks, row, t + 1, n}};
-    return lud_ranks_complete(m->device->ranks, arrays, sizeof arrays / sizeof *arrays, m->ppo.core.shares.n,
-                              error);
+    return lud_ranks_complete(m->device->ranks, arrays, sizeof arrays / sizeof *arrays,
+                              m->groups[0].ppo.core.shares.n, error);
 }
 
 lud_status lud_mappo_complete(mappo *m, lud_error *error) {
@@ -294,15 +329,17 @@ lud_status lud_mappo_complete(mappo *m, lud_error *error) {
     const lud_mappo_buffer *b = &s->buffer;
     const size_t row = (size_t)b->shape->n_agents * sizeof(float), hidden = row * (size_t)b->hidden_width;
     const int64_t n = b->n_envs;
-    const int n_shares = m->ppo.core.shares.n;
-    lud_ranks_array arrays[LUD_MAX_OBSERVATION_PARTS + 4] = {
+    const int n_shares = m->groups[0].ppo.core.shares.n;
+    enum { KEPT = 5 };
+    lud_ranks_array arrays[LUD_MAX_OBSERVATION_PARTS + KEPT] = {
         {b->actor_hidden, hidden, 1, n},
         {b->critic_hidden, hidden, 1, n},
         {b->states, row * (size_t)b->state_width, 1, n},
-        {s->episode_return, sizeof *s->episode_return, 1, n}};
+        {s->episode_return, sizeof *s->episode_return, 1, n},
+        {s->group_return, (size_t)m->n_groups * sizeof *s->group_return, 1, n}};
     for (int p = 0; p < LUD_MAX_OBSERVATION_PARTS; p++)
-        arrays[4 + p] = (lud_ranks_array){b->parts[p], b->part_bytes[p], 1, n};
-    LUD_TRY(lud_ranks_complete(m->device->ranks, arrays, LUD_MAX_OBSERVATION_PARTS + 4, n_shares, error));
+        arrays[KEPT + p] = (lud_ranks_array){b->parts[p], b->part_bytes[p], 1, n};
+    LUD_TRY(lud_ranks_complete(m->device->ranks, arrays, LUD_MAX_OBSERVATION_PARTS + KEPT, n_shares, error));
     return lud_batch_complete(s->batch, m->device->ranks, n_shares, error);
 }
 
@@ -327,5 +364,7 @@ lud_status lud_mappo_collect(mappo *m, double *row, lud_error *error) {
     }
     for (int k = 0; k < m->n_measures && sums.n > 0; k++)
         row[LUD_MAPPO_POLICY_LOSS + k] = m->measures[k] / sums.n;
+    for (int k = 0; k < lud_mappo_n_group_returns(m) && sums.n > 0; k++)
+        row[LUD_MAPPO_COLUMNS + m->n_measures + k] = sums.of_group[k] / sums.n;
     return status;
 }

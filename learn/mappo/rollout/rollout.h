@@ -1,6 +1,7 @@
 /* Rollouts of graph MAPPO: decisions of all agents, steps of the world, what episodes came to. */
 #pragma once
 
+#include "learn/mappo/groups.h"
 #include "learn/mappo/rollout/buffer.h"
 #include "sim/batch.h"
 
@@ -11,12 +12,14 @@ typedef struct lud_mappo_stepping {
     lud_batch *batch;
     lud_mappo_buffer buffer;
     double *episode_return; /* [n_envs] mean over agents, of the episode in progress */
+    double *group_return;   /* [n_envs][groups] the same over the agents of each group */
     int64_t first, end;     /* this process steps environments first .. end - 1 */
 } lud_mappo_stepping;
 
 /* Sums over episodes that ended; those of the world's measures stand in the learner's `measures`. */
 typedef struct lud_mappo_episodes {
     double n, returns, ended;
+    double of_group[LUD_MAPPO_GROUPS]; /* returns, where there are several groups */
 } lud_mappo_episodes;
 
 /* Forgets the episodes that ended in this process. */

@@ -139,8 +139,9 @@ static lud_status open_loop(closed_loop *c, const lud_scenario *trained, const l
     c->collisions = lud_measure_find(&model->layout, "collisions");
     c->measures = calloc((size_t)model->layout.n_measures, sizeof *c->measures);
     if (!c->measures) return lud_no_memory(error, "a closed loop");
-    lud_status status = lud_cast_create(model, scenario->policies, scenario->path, &c->cast, error);
+    lud_status status = lud_cast_create_open(model, scenario->policies, scenario->path, &c->cast, error);
     if (!status) status = lud_mappo_join_as(trained, scenario, play, c->cast, error);
+    if (!status) status = lud_cast_complete(c->cast, error);
     if (!status)
         status = lud_runner_create(model, c->cast, LUD_MAPPO_LOOP_ENVIRONMENTS, (uint64_t)scenario->run.seed,
                                    FIRST_LOOP, &c->runner, error);

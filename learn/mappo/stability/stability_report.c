@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "learn/mappo/groups.h"
 #include "learn/runs/run.h"
 #include "learn/store/history.h"
 
@@ -137,10 +138,26 @@ static lud_status draw(const loops *mine, const loops *other, lud_report *report
 
 /* --- the report --- */
 
+/* Whether everybody of a team would be in one of the run's groups, which may name agents by number. */
+static bool groups_hold(loops *r, int n_agents) {
+    lud_scenario *scenario = NULL;
+    lud_error ignored = {0};
+    lud_mappo_options options;
+    lud_mappo_grouping grouping;
+    lud_arena *arena = lud_arena_create(0);
+    const bool hold =
+        arena && open_team(r, n_agents, &scenario, &ignored) == LUD_OK &&
+        lud_mappo_options_read(arena, r->trained->learner, &options, &ignored) == LUD_OK &&
+        lud_mappo_groups_find(&scenario->model->layout, &options, arena, &grouping, &ignored) == LUD_OK;
+    lud_scenario_destroy(scenario);
+    lud_arena_destroy(arena);
+    return hold;
+}
+
 /* Teams of other sizes, for tasks that have the parameter `agents`. */
 static lud_status run_teams(loops *r, bool magnitude, lud_error *error) {
     for (int k = 0; k < N_TEAMS; k++)
-        for (int away = 0; away <= magnitude; away++) {
+        for (int away = 0; away <= magnitude && groups_hold(r, teams[k]); away++) {
             const lud_mappo_play play = {.folder = r->folder,
                                          .deterministic = true,
                                          .directions = away ? LUD_DIRECTIONS_AWAY : LUD_DIRECTIONS_POLICY};

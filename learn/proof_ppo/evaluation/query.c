@@ -180,3 +180,24 @@ lud_status lud_proof_answer_query(const lud_report_request *request, lud_report 
     lud_learned_close(&run);
     return status;
 }
+
+/* Stands in a command line between double quotes, and is read as one name. */
+static bool is_plain(const char *name) {
+    static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+.:/#";
+    return *name && strspn(name, letters) == strlen(name);
+}
+
+void lud_proof_example_query(const lud_model *model, lud_text *out) {
+    static const char *const variables[LUD_PROOF_MAX_ARITY] = {"x", "y", "z", "w"};
+    const lud_proof_base *base = ((const lud_proof_model *)(const void *)model)->base;
+    for (int split = LUD_PROOF_SPLITS; split-- > 0;)
+        for (int32_t i = 0; i < base->n_queries[split]; i++) {
+            const int32_t predicate = base->queries[split][i].atom.predicate;
+            if (!is_plain(base->predicates[predicate])) continue;
+            lud_text_append(out, "%s(", base->predicates[predicate]);
+            for (int k = 0; k < base->arity[predicate]; k++)
+                lud_text_append(out, "%s%s", k ? ", " : "", variables[k]);
+            lud_text_append(out, ")");
+            return;
+        }
+}

@@ -238,6 +238,11 @@ static lud_status end_row(cells *c, size_t width, lud_place place) {
     return LUD_OK;
 }
 
+/* YAML knows no comments inside of a text, but who explains a row writes one. */
+static bool is_comment(const char *at, const char *end) {
+    return at < end && *at == '#' && (at + 1 == end || isspace((unsigned char)at[1]));
+}
+
 /* One line of codes. `place` is that of its first character; with `exact` the columns that follow are known
  * too. */
 static lud_status read_line(cells *c, const char *line, size_t length, lud_place place, bool exact) {
@@ -245,6 +250,7 @@ static lud_status read_line(cells *c, const char *line, size_t length, lud_place
     bool half = false;
     for (size_t i = 0; i < length; i++) {
         if (isspace((unsigned char)line[i])) continue;
+        if (!half && is_comment(line + i, line + length)) break;
         if (half) {
             lud_place there = place;
             if (exact) there.column += (int)first;
@@ -270,9 +276,9 @@ static lud_status read_text(cells *c, const lud_tree *node) {
         if (node->literal) place.line += line;
         size_t blank = 0;
         while (text + blank < stop && isspace((unsigned char)text[blank])) blank++;
-        bool leading =
-            c->rows->height == 0 && text + blank == stop; /* blank lines before the map are no rows */
-        if (!leading) LUD_TRY(read_line(c, text, (size_t)(stop - text), place, node->literal));
+        const bool leading = c->rows->height == 0 && text + blank == stop; /* before the map, so no row */
+        if (!leading && !is_comment(text + blank, stop))
+            LUD_TRY(read_line(c, text, (size_t)(stop - text), place, node->literal));
         text = newline ? newline + 1 : end;
         line++;
     }
@@ -306,8 +312,9 @@ lud_status lud_grid_rows_read(lud_arena *arena, lud_tree *node, lud_grid_rows *r
     else
         status = lud_tree_expected(node, error, "the rows of a map");
     if (!status && rows->height < 3)
-        status =
-            lud_invalid_at(error, node->place, "expected at least 3 rows in the map, found %d", rows->height);
+        status = lud_invalid_at(
+            error, node->place, "expected at least 3 rows in the map, found %d%s", rows->height,
+            node->kind == LUD_TREE_SCALAR && !node->literal ? "; YAML keeps rows apart behind `map: |`" : "");
     return status;
 }
 

@@ -47,7 +47,7 @@ TABLE(rewards_table, "rewards", "what agents are rewarded for",
       BOOL(own_goal_only, "false", "only goal objects of the agent's own colour count"),
       REAL(step, "0", -1e6, 1e6, "for every step of an agent that is not terminated"),
       REAL(lava, "0", -1e6, 1e6, "for moving onto lava"),
-      SECTION(collect, collect_table, "for picking things up"),
+      SECTION(collect, collect_table, "for picking things up, each time: also what was put down"),
       REAL(open_door, "0", -1e6, 1e6, "for unlocking a door"),
       BOOL(shared, "false", "every agent gets the sum of all agents' rewards"),
       BOOL(goal_ends, "false", "the episode ends when an agent moves onto a goal object that counts"));
@@ -55,7 +55,7 @@ TABLE(rewards_table, "rewards", "what agents are rewarded for",
 #undef OPTIONS
 #define OPTIONS lud_grid_options
 static const lud_option lud_grid_option_table_list[] = {
-    TREE(map, "rows of two-character codes, blanks between them ignored; or a list of rows"),
+    TREE(map, "rows of two-character codes, blanks and # comments between them ignored; or a list of rows"),
     TREE(ensemble,
          "list of maps in place of a map, each with `agents` of its own if need be: every episode draws one"),
     TREE(legend, "codes of one's own: things with parameters, such as M1: {magic_wall: {side: north}}"),

@@ -205,7 +205,7 @@ void lud_proof_builder_set_format(lud_proof_builder *builder, lud_proof_format f
 
 /* One text of each kind, of less than 2 GiB. `name` stands for the file in messages. Lines of facts and
  * queries as the format says; atoms: `p(a,b).`, the dot optional, arguments may stand in single or double
- * quotes. Blank lines and those that begin with `%` are skipped. */
+ * quotes. Blank lines and those that begin with `%` or `#` are skipped. */
 lud_status lud_proof_read_facts(lud_proof_builder *builder, const char *name, const char *text, size_t length,
                                 lud_error *error);
 /* Lines: a triple, optionally followed by a depth (`p(a,b) 3`). */

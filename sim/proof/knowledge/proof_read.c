@@ -15,6 +15,7 @@ typedef struct cursor {
     const char *begin, *at, *stop; /* the line, without its end */
     int line;
     lud_error *error;
+    lud_proof_format format; /* of the lines: atoms where they are rules or domains */
 } cursor;
 
 static lud_status fail(const cursor *c, const char *at, const char *what, const char *expected) {
@@ -57,6 +58,15 @@ static char peek(const cursor *c) {
     return c->at < c->stop ? *c->at : 0;
 }
 
+/* A field of tabs or commas may be a name that begins with #, so that a comment there has a blank behind it.
+ */
+static bool is_comment(const cursor *c) {
+    if (*c->at == '%') return true;
+    if (*c->at != '#') return false;
+    const bool fields = c->format == LUD_PROOF_TABS || c->format == LUD_PROOF_COMMAS;
+    return !fields || c->at + 1 == c->stop || c->at[1] == ' ' || c->at[1] == '#';
+}
+
 /* Moves to the next line that is neither blank nor a comment; false at the end of the text. */
 static bool next_line(cursor *c) {
     while (c->next < c->end) {
@@ -68,7 +78,7 @@ static bool next_line(cursor *c) {
         c->line++;
         while (c->stop > c->at && is_blank(c->stop[-1])) c->stop--;
         skip_blanks(c);
-        if (!at_end(c) && *c->at != '%') return true;
+        if (!at_end(c) && !is_comment(c)) return true;
     }
     return false;
 }
@@ -77,7 +87,7 @@ static cursor begin(lud_proof_builder *builder, const char *file, const char *te
                     lud_error *error) {
     /* an entry has five bytes or more, so this also keeps their numbers within 32 bits */
     assert(length <= INT32_MAX);
-    cursor c = {builder, file, text, text + length, text, text, text, 0, error};
+    cursor c = {builder, file, text, text + length, text, text, text, 0, error, LUD_PROOF_ATOMS};
     if (length >= 3 && memcmp(text, "\xef\xbb\xbf", 3) == 0) c.next += 3; /* byte order mark */
     return c;
 }
@@ -163,7 +173,10 @@ static lud_status read_atom(cursor *c, read_term term, raw_atom *atom) {
     place = c->at;
     LUD_TRY(read_name(c, "(),", "a predicate name", &name, &length, &quoted));
     if (peek(c) != '(')
-        return fail(c, c->at, at_end(c) ? "the end of the line" : "something else", "`(` after a predicate");
+        return fail(c, c->at, at_end(c) ? "the end of the line" : "something else",
+                    term == constant_term && at_end(c)
+                        ? "`(` after a predicate, or tabs or commas between the parts of a triple"
+                        : "`(` after a predicate");
     c->at++;
     *atom = (raw_atom){0};
     int n_terms = 0;
@@ -327,13 +340,26 @@ static lud_status take_query(cursor *c, const raw_query *query, lud_proof_split 
     return APPEND(c->builder->queries[split], *query) ? LUD_OK : no_memory(c);
 }
 
+/* By the first line that does not begin with #; where all do, these are names, not comments. */
+static lud_proof_format guess_format(const cursor *c) {
+    cursor ahead = *c;
+    ahead.format = LUD_PROOF_ATOMS;
+    if (!next_line(&ahead)) {
+        ahead = *c;
+        ahead.format = LUD_PROOF_TABS;
+        if (!next_line(&ahead)) return LUD_PROOF_ATOMS;
+    }
+    return lud_proof_guess_format(ahead.at, (size_t)(ahead.stop - ahead.at));
+}
+
 static lud_status read_triples(cursor *c, take_triple take, lud_proof_split split) {
-    lud_proof_format format = c->builder->format;
+    const lud_proof_format format =
+        c->builder->format == LUD_PROOF_AUTO ? guess_format(c) : c->builder->format;
+    c->format = format;
     const bool with_depth = take == take_query;
     char *room = NULL; /* for any line of the text */
     lud_status status = LUD_OK;
     for (bool first = true; !status && next_line(c); first = false) {
-        if (format == LUD_PROOF_AUTO) format = lud_proof_guess_format(c->at, (size_t)(c->stop - c->at));
         raw_query query = {.depth = LUD_PROOF_NO_DEPTH, .line = c->line};
         bool none = format == LUD_PROOF_ATOMS && is_skipped(c);
         c->builder->skipped += none;
@@ -376,17 +402,16 @@ static lud_status take_label(cursor *c, raw_rule *rule, const char *colon) {
     return LUD_OK;
 }
 
+/* Whether it is written as a number, also one that is out of range, which then is no name. */
 static bool is_number(const char *from, const char *to) {
-    char copy[64];
+    bool digits = false;
     while (from < to && is_blank(*from)) from++;
     while (to > from && is_blank(to[-1])) to--;
-    const size_t n = (size_t)(to - from);
-    if (n == 0 || n >= sizeof copy) return false;
-    memcpy(copy, from, n);
-    copy[n] = 0;
-    const char *end;
-    double ignored;
-    return lud_number_real(copy, &end, &ignored) && !*end;
+    for (; from < to; from++) {
+        if (!*from || !strchr("0123456789+-.eE", *from)) return false;
+        digits = digits || (*from >= '0' && *from <= '9');
+    }
+    return digits;
 }
 
 /* Whether `a:b(` without a blank means b with the name a: where nothing is called a:b, but something b. */
@@ -472,6 +497,9 @@ static lud_status read_rule(cursor *c) {
     raw_rule *rule = &b->rules.items[b->rules.n - 1];
     LUD_TRY(read_rule_label(c, rule));
     bool arrow = contains(c, "->");
+    skip_blanks(c);
+    if (arrow && c->stop - c->at >= 2 && memcmp(c->at, "->", 2) == 0)
+        return fail(c, c->at, "a body without atoms", "atoms before `->`, or the head alone");
     if (arrow) LUD_TRY(read_body(c, rule, true));
     raw_atom head;
     LUD_TRY(read_atom(c, rule_term, &head));
@@ -481,6 +509,9 @@ static lud_status read_rule(cursor *c) {
     if (!arrow && c->stop - c->at >= 2 && c->at[0] == ':' && c->at[1] == '-') {
         c->at += 2;
         LUD_TRY(read_body(c, rule, false));
+    } else if (!arrow && !at_end(c) && peek(c) != '.') {
+        return fail(c, c->at, "something else behind the first atom",
+                    "`body -> head`, `head :- body` or a head alone");
     }
     lud_status status = expect_end(c);
     if (!status) order_variables(b, &b->rules.items[b->rules.n - 1]);

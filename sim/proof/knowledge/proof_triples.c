@@ -27,7 +27,7 @@ static int count_commas(const char *line, size_t length) {
 }
 
 lud_proof_format lud_proof_guess_format(const char *line, size_t length) {
-    if (length > 0 && (*line == '<' || *line == '#')) return LUD_PROOF_NTRIPLES;
+    if (length > 0 && *line == '<') return LUD_PROOF_NTRIPLES;
     if (length > 1 && line[0] == '_' && line[1] == ':') return LUD_PROOF_NTRIPLES;
     if (length > 0 && *line == '[') return LUD_PROOF_ATOMS; /* a list of Prolog */
     const char *tab = memchr(line, '\t', length), *end = line + length;

@@ -71,13 +71,25 @@ static void what_is_closed_is_exact(void **state) {
     bool closed;
     support_empo_open(&r, support_empo_corridor, small, 0, NULL);
     lud_empo_met *met = met_of(&r, 64 << 20);
-    assert_int_equal(lud_empo_met_close(met, r.scenario->model, 1, NULL, &closed, &error), LUD_OK);
+    const int64_t most = 200000;
+    assert_int_equal(lud_empo_met_close(met, r.scenario->model, 1, most, NULL, &closed, &error), LUD_OK);
     assert_true(closed && lud_empo_met_complete(met));
     assert_exact(r.learner, met);
+    const int64_t all = lud_empo_met_get(met).expanded;
     lud_empo_met_destroy(met);
+    /* as many as there are, and one too few; that much is done is said on the way */
+    for (int few = 0; few < 2; few++) {
+        lud_progress progress = {0};
+        met = met_of(&r, 64 << 20);
+        assert_int_equal(lud_empo_met_close(met, r.scenario->model, 1, all - few, &progress, &closed, &error),
+                         LUD_OK);
+        assert_true(closed == !few && lud_empo_met_get(met).expanded == (few ? 0 : all));
+        assert_true(progress.part > 0 && progress.part <= 0.5);
+        lud_empo_met_destroy(met);
+    }
     /* where that is not half of the memory there is, nothing stays */
     met = met_of(&r, 30000);
-    assert_int_equal(lud_empo_met_close(met, r.scenario->model, 1, NULL, &closed, &error), LUD_OK);
+    assert_int_equal(lud_empo_met_close(met, r.scenario->model, 1, most, NULL, &closed, &error), LUD_OK);
     assert_false(closed);
     assert_int_equal(lud_empo_met_get(met).n, 0);
     lud_empo_met_destroy(met);

@@ -15,6 +15,7 @@
 #include "base/random.h"
 #include "full_disk.h"
 #include "learn/episodes/file/hdf5_file.h"
+#include "learn/episodes/file/minari.h"
 #include "learn/episodes/support_recording.h"
 
 static int tear_down(void **state) {
@@ -288,8 +289,44 @@ static void test_full_disks(void **state) {
     assert_true(told > 3 && done > 0);
 }
 
+/* Where data sets go, and under which id Minari finds them: a version of their own stays, others get one, and
+ * what an id may not hold becomes a line. */
+static void test_names_of_data_sets(void **state) {
+    (void)state;
+    static const struct {
+        const char *name, *folder, *file, *link, *id;
+    } names[] = {{"rescue.h5", "rescue.minari", "rescue.h5", "../rescue.h5", "rescue-v0"},
+                 {"a/b/rescue.hdf5", "a/b/rescue.minari", "a/b/rescue.hdf5", "../rescue.hdf5", "rescue-v0"},
+                 {"robots-v2.h5", "robots-v2.minari", "robots-v2.h5", "../robots-v2.h5", "robots-v2"},
+                 {"robots-v12/", "robots-v12/data", "robots-v12/data/main_data.hdf5", "", "robots-v12"},
+                 {"/d/my set.1//", "/d/my set.1/data", "/d/my set.1/data/main_data.hdf5", "", "my_set_1-v0"},
+                 {"runv7.h5", "runv7.minari", "runv7.h5", "../runv7.h5", "runv7-v0"},
+                 {"run-7.h5", "run-7.minari", "run-7.h5", "../run-7.h5", "run-7-v0"},
+                 {"run-v.h5", "run-v.minari", "run-v.h5", "../run-v.h5", "run-v-v0"},
+                 {"v3.h5", "v3.minari", "v3.h5", "../v3.h5", "v3-v0"},
+                 {"-v3.h5", "-v3.minari", "-v3.h5", "../-v3.h5", "-v3-v0"},
+                 {"a-v3.h5", "a-v3.minari", "a-v3.h5", "../a-v3.h5", "a-v3"},
+                 {"7.h5", "7.minari", "7.h5", "../7.h5", "7-v0"},
+                 {".h5", ".minari", ".h5", "../.h5", "data-v0"},
+                 {"sets/main_data.hdf5", "sets", "sets/main_data.hdf5", "", "data-v0"},
+                 {"main_data.hdf5", ".", "main_data.hdf5", "", "data-v0"}};
+    for (size_t k = 0; k < sizeof names / sizeof *names; k++) {
+        lud_data_target t;
+        lud_error error = {0};
+        if (lud_data_target_of(names[k].name, &t, &error)) fail_msg("%s", error.text);
+        assert_string_equal(t.folder.bytes, names[k].folder);
+        assert_string_equal(t.file.bytes, names[k].file);
+        assert_string_equal(t.link.length ? t.link.bytes : "", names[k].link);
+        assert_string_equal(t.id.bytes, names[k].id);
+        lud_data_target_free(&t);
+    }
+    assert_true(lud_data_target_is("a.h5") && lud_data_target_is("a.hdf5") && lud_data_target_is("a/"));
+    assert_false(lud_data_target_is("a.mp4") || lud_data_target_is("ah5") || lud_data_target_is("a"));
+}
+
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_files_that_are_cut_off),
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_names_of_data_sets),
+                                       cmocka_unit_test(test_files_that_are_cut_off),
                                        cmocka_unit_test(test_files_with_other_bytes),
                                        cmocka_unit_test(test_files_of_others),
                                        cmocka_unit_test(test_hostile_files),

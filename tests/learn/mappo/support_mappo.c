@@ -41,7 +41,7 @@ lud_status support_mappo_collect(support_mappo *b) {
 }
 
 const lud_parameters *support_mappo_parameters(const support_mappo *b) {
-    return b->learner->update->parameters;
+    return b->learner->groups[0].update->parameters;
 }
 
 bool support_mappo_all_zero(const float *x, int64_t n) {

@@ -92,13 +92,14 @@ static void the_magnitude_is_stable(void **state) {
     lud_parameters_read(p, lud_parameters_find(p, "actor.magnitude.lru.nu_log"), nu);
     for (int s = 0; s < 6; s++) assert_true(exp(-exp(nu[s])) < 1.0);
     /* zero state and no kick: exactly nothing */
-    lud_chunk *chunks = m->ppo.core.chunks;
+    lud_chunk *chunks = m->groups[0].ppo.core.chunks;
     lud_mappo_buffer_cut(&m->training.buffer, 1, chunks);
-    assert_int_equal(lud_mappo_gather(m, chunks, 4, &error), LUD_OK);
-    memset(m->update->inputs.items[LUD_MAPPO_DRIVE].host, 0, 8 * sizeof(float));
-    memset(m->update->inputs.items[LUD_MAPPO_STATE].host, 0, 48 * sizeof(float));
-    lud_mappo_net_forward(&m->update->actor, true);
-    assert_true(support_mappo_all_zero(lud_nn_value(m->update->actor.nn, m->update->actor.magnitude), 4));
+    assert_int_equal(lud_mappo_gather(m, &m->groups[0], chunks, 4, &error), LUD_OK);
+    memset(m->groups[0].update->inputs.items[LUD_MAPPO_DRIVE].host, 0, 8 * sizeof(float));
+    memset(m->groups[0].update->inputs.items[LUD_MAPPO_STATE].host, 0, 48 * sizeof(float));
+    lud_mappo_net_forward(&m->groups[0].update->actor, true);
+    assert_true(support_mappo_all_zero(
+        lud_nn_value(m->groups[0].update->actor.nn, m->groups[0].update->actor.magnitude), 4));
     support_mappo_close(&b);
 }
 
@@ -258,8 +259,9 @@ static void errors_fall_in_any_direction(void **state) {
     lud_mappo_evaluation_start(m);
     for (int t = 0; t < 20; t++) {
         assert_int_equal(lud_mappo_evaluation_decide(m, true, &error), LUD_OK);
-        const float *raw = lud_nn_value(m->rollout->actor.nn, m->rollout->actor.magnitude);
-        const float *drive = m->rollout->inputs.items[LUD_MAPPO_DRIVE].host;
+        const float *raw =
+            lud_nn_value(m->groups[0].rollout->actor.nn, m->groups[0].rollout->actor.magnitude);
+        const float *drive = m->groups[0].rollout->inputs.items[LUD_MAPPO_DRIVE].host;
         energy += pow((double)raw[0], 2);
         kick += pow((double)drive[0], 2) + pow((double)drive[1], 2);
         lud_mappo_evaluation_step(m);
@@ -336,14 +338,14 @@ static void nothing_disturbed_is_nothing_done(void **state) {
         lud_error error = {0};
         assert_int_equal(support_mappo_collect(&b), LUD_OK);
         assert_int_equal(lud_mappo_update(m, &error), LUD_OK);
-        lud_mappo_buffer_cut(&m->training.buffer, 1, m->ppo.core.chunks);
-        assert_int_equal(lud_mappo_gather(m, m->ppo.core.chunks, 6, &error), LUD_OK);
-        lud_mappo_net *actor = &m->update->actor;
+        lud_mappo_buffer_cut(&m->training.buffer, 1, m->groups[0].ppo.core.chunks);
+        assert_int_equal(lud_mappo_gather(m, &m->groups[0], m->groups[0].ppo.core.chunks, 6, &error), LUD_OK);
+        lud_mappo_net *actor = &m->groups[0].update->actor;
         lud_mappo_net_forward(actor, true);
         assert_false(support_mappo_all_zero(lud_nn_value(actor->nn, actor->magnitude), 6));
         static const lud_mappo_input driving[] = {LUD_MAPPO_DISTURBANCE, LUD_MAPPO_DRIVE, LUD_MAPPO_STATE};
         for (size_t i = 0; i < sizeof driving / sizeof *driving; i++) {
-            const lud_mappo_array *item = &m->update->inputs.items[driving[i]];
+            const lud_mappo_array *item = &m->groups[0].update->inputs.items[driving[i]];
             if (item->host) memset(item->host, 0, (size_t)(item->max_rows * item->width) * sizeof(float));
         }
         lud_mappo_net_forward(actor, true);
@@ -414,8 +416,8 @@ static void evaluation_begins_with_the_kick(void **state) {
         assert_true(support_mappo_all_zero(evaluated->actor_hidden, rows * evaluated->hidden_width));
         for (int t = 0; t < 10; t++) {
             assert_int_equal(lud_mappo_evaluation_decide(m, true, &error), LUD_OK);
-            const float *drive = m->rollout->inputs.items[LUD_MAPPO_DRIVE].host;
-            const float *seen = m->rollout->inputs.items[LUD_MAPPO_OBSERVATION].host;
+            const float *drive = m->groups[0].rollout->inputs.items[LUD_MAPPO_DRIVE].host;
+            const float *seen = m->groups[0].rollout->inputs.items[LUD_MAPPO_OBSERVATION].host;
             for (int64_t i = 0; i < 2 * rows; i++)
                 assert_true(drive[i] == (t % 4 == 0 ? seen[6 * (i / 2) + 4 + i % 2] : 0.0f));
             if (round == 0) { /* both untrained */

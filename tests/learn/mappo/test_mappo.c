@@ -48,7 +48,8 @@ static void states_live_as_they_should(void **state) {
     lud_parameters_read(p, lud_parameters_find(p, "actor.magnitude.lru.theta_log"), theta);
     lud_parameters_read(p, lud_parameters_find(p, "actor.magnitude.lru.gamma_log"), gamma);
     lud_parameters_read(p, lud_parameters_find(p, "actor.magnitude.lru.b.weight"), input);
-    const int part = m->rollout->shape.pieces[0].part, offset = m->rollout->shape.goal_offset;
+    const int part = m->groups[0].rollout->shape.pieces[0].part,
+              offset = m->groups[0].rollout->shape.goal_offset;
     assert_int_equal(offset, 4);
     for (int64_t t = 0; t < buffer->n_steps; t++)
         for (int64_t row = 0; row < rows; row++) {
@@ -88,12 +89,13 @@ static void replay_needs_the_stored_states(void **state) {
     support_mappo b = support_mappo_open(support_mappo_mad);
     assert_int_equal(support_mappo_collect(&b), LUD_OK);
     lud_mappo_learner_state *m = b.learner;
-    lud_mappo_networks *u = m->update;
+    lud_mappo_networks *u = m->groups[0].update;
     lud_error error = {0};
-    const int64_t n = lud_mappo_buffer_cut(&m->training.buffer, 5, m->ppo.core.chunks);
+    const int64_t n = lud_mappo_buffer_cut(&m->training.buffer, 5, m->groups[0].ppo.core.chunks);
     double largest = 0.0;
     for (int64_t c = 0; c < n; c++) {
-        assert_int_equal(lud_mappo_gather(m, m->ppo.core.chunks + c, 1, &error), LUD_OK);
+        assert_int_equal(lud_mappo_gather(m, &m->groups[0], m->groups[0].ppo.core.chunks + c, 1, &error),
+                         LUD_OK);
         /* the kick is the relative goal where an episode begins, else nothing */
         const float *drive = u->inputs.items[LUD_MAPPO_DRIVE].host;
         const float *mask = u->inputs.items[LUD_MAPPO_MASK].host;
@@ -104,7 +106,7 @@ static void replay_needs_the_stored_states(void **state) {
         lud_mappo_net_forward(&u->actor, true);
         lud_mappo_evaluate(u);
         const float *log_prob = u->fields[LUD_FIELD_LOG_PROB].host;
-        const float *old = lud_row_host(&m->ppo.core.ppo.rows, LUD_PPO_OLD_LOG_PROB);
+        const float *old = lud_row_host(&m->groups[0].ppo.core.ppo.rows, LUD_PPO_OLD_LOG_PROB);
         for (int64_t i = 0; i < u->inputs.n; i++) assert_float_equal(log_prob[i], old[i], 1e-4);
         /* action = base + m D with |D| < 1 */
         const float *raw = lud_nn_value(u->actor.nn, u->actor.magnitude);
@@ -141,13 +143,13 @@ static void gradients_reach_the_magnitude(void **state) {
     assert_int_equal(support_mappo_collect(&b), LUD_OK);
     lud_mappo_learner_state *m = b.learner;
     lud_error error = {0};
-    lud_mappo_buffer_cut(&m->training.buffer, 1, m->ppo.core.chunks);
-    lud_parameters_zero_gradients(m->update->parameters);
-    m->ppo.core.ppo.scale = 1.0 / 12;
-    assert_int_equal(lud_mappo_gather(m, m->ppo.core.chunks, 12, &error), LUD_OK);
-    float *advantage = lud_row_host(&m->ppo.core.ppo.rows, LUD_PPO_ADVANTAGE);
+    lud_mappo_buffer_cut(&m->training.buffer, 1, m->groups[0].ppo.core.chunks);
+    lud_parameters_zero_gradients(m->groups[0].update->parameters);
+    m->groups[0].ppo.core.ppo.scale = 1.0 / 12;
+    assert_int_equal(lud_mappo_gather(m, &m->groups[0], m->groups[0].ppo.core.chunks, 12, &error), LUD_OK);
+    float *advantage = lud_row_host(&m->groups[0].ppo.core.ppo.rows, LUD_PPO_ADVANTAGE);
     for (int i = 0; i < 12; i++) advantage[i] = (float)(i - 5);
-    lud_mappo_ppo_add_slice(&m->ppo);
+    lud_mappo_ppo_add_slice(&m->groups[0].ppo);
     const lud_parameters *p = support_mappo_parameters(&b);
     int n = 0;
     for (int i = 0; i < p->n; i++) {
@@ -167,10 +169,10 @@ static void chunks_keep_to_episodes(void **state) {
     support_mappo b = support_mappo_open(support_mappo_mad);
     assert_int_equal(support_mappo_collect(&b), LUD_OK);
     const lud_mappo_buffer *buffer = &b.learner->training.buffer;
-    const int64_t n = lud_mappo_buffer_cut(buffer, 3, b.learner->ppo.core.chunks);
+    const int64_t n = lud_mappo_buffer_cut(buffer, 3, b.learner->groups[0].ppo.core.chunks);
     int seen[6 * 6] = {0};
     for (int64_t c = 0; c < n; c++) {
-        const lud_chunk *chunk = &b.learner->ppo.core.chunks[c];
+        const lud_chunk *chunk = &b.learner->groups[0].ppo.core.chunks[c];
         assert_true(chunk->length >= 1 && chunk->length <= 3);
         for (int s = 0; s < chunk->length; s++) {
             const int64_t row = chunk->first + s * buffer->n_rows;
@@ -234,7 +236,7 @@ static void invariances_hold(void **state) {
         lud_particle_set_body(pm, start, e, bodies[e]);
     }
     float logits[15], swapped[15], with_far[15];
-    logits_of(a.learner->update, model, start, logits);
+    logits_of(a.learner->groups[0].update, model, start, logits);
     assert_true(fabs((double)(logits[0] - logits[5])) > 1e-4); /* they do differ */
 
     /* agents 0 and 2 change places, with their goals */
@@ -242,19 +244,19 @@ static void invariances_hold(void **state) {
         lud_particle_set_body(pm, start, 3 * e, bodies[3 * e + 2]);
         lud_particle_set_body(pm, start, 3 * e + 2, bodies[3 * e]);
     }
-    logits_of(a.learner->update, model, start, swapped);
+    logits_of(a.learner->groups[0].update, model, start, swapped);
     const int to[3] = {2, 1, 0};
     for (int i = 0; i < 3; i++)
         for (int k = 0; k < 5; k++) assert_float_equal(swapped[5 * to[i] + k], logits[5 * i + k], 1e-5);
 
     /* one more obstacle, far away, under the same parameters */
-    lud_parameters_copy(b.learner->update->parameters, a.learner->update->parameters);
+    lud_parameters_copy(b.learner->groups[0].update->parameters, a.learner->groups[0].update->parameters);
     assert_int_equal(support_mappo_collect(&b), LUD_OK);
     memcpy(other, b.learner->training.batch->states, b.scenario->model->layout.state_bytes);
     const lud_particle_model *qm = (const lud_particle_model *)b.scenario->model;
     for (int e = 0; e < 7; e++) lud_particle_set_body(qm, other, e, bodies[e]);
     lud_particle_set_body(qm, other, 7, (lud_particle_body){.position = {100, 100}});
-    logits_of(b.learner->update, b.scenario->model, other, with_far);
+    logits_of(b.learner->groups[0].update, b.scenario->model, other, with_far);
     for (int i = 0; i < 15; i++) assert_float_equal(with_far[i], logits[i], 1e-6);
     free(start);
     free(other);
@@ -294,18 +296,20 @@ static void popart_keeps_values_and_trains(void **state) {
         "learner: {type: graph-mappo, automatic: false, recurrent: false, normaliser: popart, steps: 1000, "
         "normaliser_beta: 0.9}\n");
     assert_int_equal(support_mappo_collect(&b), LUD_OK);
-    lud_mappo_networks *u = b.learner->update;
-    lud_mappo_ppo *ppo = &b.learner->ppo;
+    lud_mappo_networks *u = b.learner->groups[0].update;
+    lud_mappo_ppo *ppo = &b.learner->groups[0].ppo;
     lud_error error = {0};
     float values[3][4];
     ppo->core.ppo.scale = 0.25;
-    lud_mappo_buffer_cut(&b.learner->training.buffer, 1, b.learner->ppo.core.chunks);
+    lud_mappo_buffer_cut(&b.learner->training.buffer, 1, b.learner->groups[0].ppo.core.chunks);
     const float first[4] = {5, 6, 7, 9}, second[4] = {-20, 3, 40, 1};
     for (int i = 0; i < 3; i++) {
         if (i > 0)
             lud_value_normaliser_update(&ppo->normaliser, 4, (const int32_t[]){0, 1, 2, 3},
                                         i == 1 ? first : second);
-        assert_int_equal(lud_mappo_gather(b.learner, b.learner->ppo.core.chunks, 4, &error), LUD_OK);
+        assert_int_equal(lud_mappo_gather(b.learner, &b.learner->groups[0],
+                                          b.learner->groups[0].ppo.core.chunks, 4, &error),
+                         LUD_OK);
         lud_mappo_net_forward(&u->critic, false);
         memcpy(values[i], lud_nn_value(u->critic.nn, u->critic.out), sizeof values[i]);
         lud_value_normaliser_denormalise(&ppo->normaliser, 4, values[i]);
@@ -376,7 +380,7 @@ static void runs_publish_values(void **state) {
                     assert_int_equal(lud_policy_value(policy, at, a, &value), known);
                     if (!known || n != 3 || recurrent) continue; /* see the next test */
                     float expected = buffer->values[last + e * n + a];
-                    lud_value_normaliser_denormalise(&b.learner->ppo.normaliser, 1, &expected);
+                    lud_value_normaliser_denormalise(&b.learner->groups[0].ppo.normaliser, 1, &expected);
                     assert_float_equal(value, expected, 1e-4f * (1.0f + fabsf(expected)));
                 }
                 free(states);
@@ -425,7 +429,7 @@ static void recurrent_values_follow_the_episode(void **state) {
         assert_int_equal(support_mappo_collect(&b), LUD_OK);
         for (int a = 0; a < AGENTS; a++) {
             float expected = s->buffer.values[a];
-            lud_value_normaliser_denormalise(&b.learner->ppo.normaliser, 1, &expected);
+            lud_value_normaliser_denormalise(&b.learner->groups[0].ppo.normaliser, 1, &expected);
             values[t][a] = (double)expected;
         }
         lud_mappo_buffer_after_update(&b.learner->training.buffer); /* nothing was learned: the same critic */
@@ -567,7 +571,7 @@ static void words_and_moves_are_drawn_apart(void **state) {
         "learner: {type: graph-mappo, automatic: false, rollout_length: 4, factored: true, output_gain: "
         "1, " SUPPORT_MAPPO_SMALL "}\n");
     assert_int_equal(support_mappo_collect(&b), LUD_OK);
-    const lud_mappo_net *actor = &b.learner->rollout->actor;
+    const lud_mappo_net *actor = &b.learner->groups[0].rollout->actor;
     assert_int_equal(actor->out_width, 55);
     const float *logits = lud_nn_value(actor->nn, actor->out);
     float spread[2] = {0, 0};

@@ -212,15 +212,16 @@ static void samples_are_used_once_an_epoch(void **state) {
     collect(&b);
     lud_error error = {0};
     assert_int_equal(lud_mappo_update(b.learner, &error), LUD_OK);
-    const lud_update *u = &b.learner->ppo.core;
+    const lud_update *u = &b.learner->groups[0].ppo.core;
     assert_true(u->sums.rows == 3.0 * 7 * 3 * 2); /* epochs, steps, environments, agents */
     assert_int_equal(u->n_stepped, 3 * 4);
     /* after the last epoch the chunks still are all of them, each once */
     int seen[7 * 6] = {0};
-    const int64_t n = lud_mappo_buffer_cut(&b.learner->training.buffer, 3, b.learner->ppo.core.chosen);
+    const int64_t n =
+        lud_mappo_buffer_cut(&b.learner->training.buffer, 3, b.learner->groups[0].ppo.core.chosen);
     for (int64_t c = 0; c < n; c++)
-        for (int s = 0; s < b.learner->ppo.core.chunks[c].length; s++)
-            seen[b.learner->ppo.core.chunks[c].first + 6 * s]++;
+        for (int s = 0; s < b.learner->groups[0].ppo.core.chunks[c].length; s++)
+            seen[b.learner->groups[0].ppo.core.chunks[c].first + 6 * s]++;
     for (int i = 0; i < 7 * 6; i++) assert_int_equal(seen[i], 1);
     support_mappo_close(&b);
 }
@@ -285,21 +286,21 @@ static void gradients_match_the_objective(void **state) {
         "output_gain: 1, " SUPPORT_MAPPO_SMALL "}\n");
     collect(&b);
     lud_mappo_learner_state *m = b.learner;
-    lud_mappo_networks *u = m->update;
+    lud_mappo_networks *u = m->groups[0].update;
     lud_error error = {0};
-    assert_int_equal(lud_mappo_buffer_cut(&m->training.buffer, 1, m->ppo.core.chunks), ROWS);
+    assert_int_equal(lud_mappo_buffer_cut(&m->training.buffer, 1, m->groups[0].ppo.core.chunks), ROWS);
     float returns[ROWS];
     uint32_t random = 3;
     for (int i = 0; i < ROWS; i++) returns[i] = (float)(8.0 * number(&random) - 2.0);
     int32_t row[ROWS];
     for (int i = 0; i < ROWS; i++) row[i] = i;
     lud_parameters_zero_gradients(u->parameters);
-    lud_value_normaliser_update(&m->ppo.normaliser, ROWS, row, returns);
-    m->ppo.core.ppo.scale = 1.0 / ROWS;
-    assert_int_equal(lud_mappo_gather(m, m->ppo.core.chunks, ROWS, &error), LUD_OK);
+    lud_value_normaliser_update(&m->groups[0].ppo.normaliser, ROWS, row, returns);
+    m->groups[0].ppo.core.ppo.scale = 1.0 / ROWS;
+    assert_int_equal(lud_mappo_gather(m, &m->groups[0], m->groups[0].ppo.core.chunks, ROWS, &error), LUD_OK);
     lud_mappo_net_forward(&u->critic, true);
     const float *values = lud_nn_value(u->critic.nn, u->critic.out);
-    const lud_row_arrays *rows = &m->ppo.core.ppo.rows;
+    const lud_row_arrays *rows = &m->groups[0].ppo.core.ppo.rows;
     for (int i = 0; i < ROWS; i++) {
         /* well inside or outside of every corner of the objective */
         static const float shifts[4] = {-0.4f, -0.08f, 0.08f, 0.4f};
@@ -308,7 +309,7 @@ static void gradients_match_the_objective(void **state) {
         lud_row_host(rows, LUD_PPO_OLD_VALUE)[i] = values[i] + shifts[(i / 4) % 4];
         lud_row_host(rows, LUD_PPO_RETURN)[i] = returns[i];
     }
-    lud_mappo_ppo_add_slice(&m->ppo);
+    lud_mappo_ppo_add_slice(&m->groups[0].ppo);
     lud_parameters *p = u->parameters;
     float *weights = p->values, *start = malloc((size_t)p->size * sizeof *start);
     const float *gradient = p->gradients;
@@ -334,7 +335,7 @@ static void gradients_match_the_objective(void **state) {
         for (int s = 0; s < 2; s++) {
             for (int64_t i = 0; i < p->size; i++)
                 weights[i] = start[i] + (float)((s ? step : -step) * direction[i]);
-            side[s] = objective(&m->ppo);
+            side[s] = objective(&m->groups[0].ppo);
         }
         memcpy(weights, start, (size_t)p->size * sizeof *start);
         const double measured = (side[1] - side[0]) / (2.0 * step);
@@ -360,23 +361,25 @@ static void features_are_scaled(void **state) {
     collect(&b);
     lud_mappo_learner_state *m = b.learner;
     lud_error error = {0};
-    const int64_t n = lud_mappo_buffer_cut(&m->training.buffer, 1, m->ppo.core.chunks),
-                  width = m->update->shape.observation;
+    const int64_t n = lud_mappo_buffer_cut(&m->training.buffer, 1, m->groups[0].ppo.core.chunks),
+                  width = m->groups[0].update->shape.observation;
     assert_int_equal(width, LUD_GRID_GLOBALS + LUD_GRID_AGENT_FEATURES + 2);
     double largest = 0.0, carried = -1.0;
     for (int64_t c = 0; c < n; c++) {
-        assert_int_equal(lud_mappo_gather(m, m->ppo.core.chunks + c, 1, &error), LUD_OK);
-        const float *seen = m->update->inputs.items[LUD_MAPPO_OBSERVATION].host;
-        const float *shared = m->update->inputs.items[LUD_MAPPO_SHARED].host;
-        const int64_t agent = m->ppo.core.chunks[c].first % 2;
+        assert_int_equal(lud_mappo_gather(m, &m->groups[0], m->groups[0].ppo.core.chunks + c, 1, &error),
+                         LUD_OK);
+        const float *seen = m->groups[0].update->inputs.items[LUD_MAPPO_OBSERVATION].host;
+        const float *shared = m->groups[0].update->inputs.items[LUD_MAPPO_SHARED].host;
+        const int64_t agent = m->groups[0].ppo.core.chunks[c].first % 2;
         for (int64_t k = 0; k < width; k++) largest = fmax(largest, fabs((double)seen[k]));
         carried = fmax(carried, (double)seen[LUD_GRID_GLOBALS + 8]);
         assert_true(seen[width - 2 + agent] == 1.0f && seen[width - 1 - agent] == 0.0f);
         /* the other agent's numbers stand behind, scaled alike */
         assert_memory_equal(shared, seen, (size_t)width * sizeof *seen);
         const float *other = shared + width;
-        const float *raw = (const float *)m->training.buffer.parts[m->update->shape.pieces[1].part] +
-                           (m->ppo.core.chunks[c].first - agent + (1 - agent)) * LUD_GRID_AGENT_FEATURES;
+        const float *raw =
+            (const float *)m->training.buffer.parts[m->groups[0].update->shape.pieces[1].part] +
+            (m->groups[0].ppo.core.chunks[c].first - agent + (1 - agent)) * LUD_GRID_AGENT_FEATURES;
         assert_float_equal(other[0], raw[0] / 9.0f, 1e-6);
         assert_float_equal(other[2], raw[2], 1e-6);
     }

@@ -36,7 +36,7 @@ static support_mappo rolled_out(const char *text) {
     support_mappo b = support_mappo_open(text);
     assert_int_equal(support_mappo_collect(&b), LUD_OK);
     const lud_mappo_buffer *buffer = &b.learner->training.buffer;
-    lud_update *u = &b.learner->ppo.core;
+    lud_update *u = &b.learner->groups[0].ppo.core;
     uint32_t random = 11;
     u->n_chunks = lud_mappo_buffer_cut(buffer, b.learner->options.chunk_length, u->chunks);
     for (int64_t i = 0; i < buffer->n_steps * buffer->n_rows; i++) {
@@ -54,16 +54,16 @@ static int by_length(const void *a, const void *b) {
 /* The gradients of one pass over some chunks; the caller frees them. */
 static double *gradients_of(support_mappo *b, lud_ppo_pass pass, const lud_chunk *chunks, int64_t n) {
     lud_mappo_learner_state *m = b->learner;
-    lud_parameters *p = m->update->parameters;
+    lud_parameters *p = m->groups[0].update->parameters;
     lud_error error = {0};
     double *gradients = malloc((size_t)p->size * sizeof *gradients);
     lud_parameters_zero_gradients(p);
-    m->ppo.core.ppo.pass = (int)pass;
+    m->groups[0].ppo.core.ppo.pass = (int)pass;
     for (int64_t first = 0, end; first < n; first = end) {
         for (end = first + 1; end < n && chunks[end].length == chunks[first].length; end++) {
         }
-        assert_int_equal(lud_mappo_gather(m, chunks + first, end - first, &error), LUD_OK);
-        lud_mappo_ppo_add_slice(&m->ppo);
+        assert_int_equal(lud_mappo_gather(m, &m->groups[0], chunks + first, end - first, &error), LUD_OK);
+        lud_mappo_ppo_add_slice(&m->groups[0].ppo);
     }
     for (int64_t i = 0; i < p->size; i++) gradients[i] = (double)((const float *)p->gradients)[i];
     return gradients;
@@ -116,8 +116,8 @@ static void kept_chunks_give_the_masked_gradient(void **state) {
                  {TAG("mode: top_k, rate: 0.25", "chunk_length: 3"), LUD_GATE_BY_KEPT}};
     for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
         support_mappo b = rolled_out(cases[k].text);
-        lud_update *u = &b.learner->ppo.core;
-        const int64_t n = u->n_chunks, size = b.learner->update->parameters->size;
+        lud_update *u = &b.learner->groups[0].ppo.core;
+        const int64_t n = u->n_chunks, size = b.learner->groups[0].update->parameters->size;
         qsort(u->chunks, (size_t)n, sizeof *u->chunks, by_length);
         lud_update_begin(u, u->chunks, n, (lud_random_key){9, 0}, 0);
         double *masked = gradients_of(&b, LUD_PPO_POLICY, u->chunks, n);
@@ -148,8 +148,8 @@ static void two_passes_are_one(void **state) {
     (void)state;
     support_mappo plain = rolled_out(TAG("mode: off", "chunk_length: 3")),
                   gated = rolled_out(TAG("mode: top_k, rate: 0.1", "chunk_length: 3"));
-    lud_update *u = &plain.learner->ppo.core, *g = &gated.learner->ppo.core;
-    const int64_t n = u->n_chunks, size = plain.learner->update->parameters->size;
+    lud_update *u = &plain.learner->groups[0].ppo.core, *g = &gated.learner->groups[0].ppo.core;
+    const int64_t n = u->n_chunks, size = plain.learner->groups[0].update->parameters->size;
     qsort(u->chunks, (size_t)n, sizeof *u->chunks, by_length);
     qsort(g->chunks, (size_t)n, sizeof *g->chunks, by_length);
     lud_update_begin(u, u->chunks, n, (lud_random_key){9, 0}, 0);
@@ -174,7 +174,7 @@ static void dropped_rows_are_in_no_slice(void **state) {
             support_mappo_open(keeps ? TAG("mode: top_k, rate: 0.2, critic: kept", "recurrent: false")
                                      : TAG("mode: top_k, rate: 0.2", "recurrent: false"));
         const lud_learner *l = &b.learner->base;
-        const lud_update *u = &b.learner->ppo.core;
+        const lud_update *u = &b.learner->groups[0].ppo.core;
         double row[64];
         lud_error error = {0};
         assert_int_equal(l->kind->iterate(&b.learner->base, row, &error), LUD_OK);
@@ -193,7 +193,7 @@ static void nothing_kept_is_no_step(void **state) {
     (void)state;
     support_mappo b =
         support_mappo_open(TAG("mode: threshold, fixed_price: true, price: 1e9, min_keep: 0", "layers: 1"));
-    lud_parameters *p = b.learner->update->parameters;
+    lud_parameters *p = b.learner->groups[0].update->parameters;
     float *before = malloc((size_t)p->size * sizeof *before);
     memcpy(before, p->values, (size_t)p->size * sizeof *before);
     double row[64];
@@ -222,14 +222,14 @@ static void nothing_kept_for_anybody(void **state) {
     (void)state;
     support_mappo b = support_mappo_open(
         TAG("mode: threshold, fixed_price: true, price: 1e9, min_keep: 0, critic: kept", "layers: 1"));
-    const lud_parameters *p = b.learner->update->parameters;
+    const lud_parameters *p = b.learner->groups[0].update->parameters;
     float *before = malloc((size_t)p->size * sizeof *before);
     memcpy(before, p->values, (size_t)p->size * sizeof *before);
     double row[64];
     lud_error error = {0};
     assert_int_equal(b.learner->base.kind->iterate(&b.learner->base, row, &error), LUD_OK);
     assert_memory_equal(before, p->values, (size_t)p->size * sizeof *before);
-    assert_int_equal(b.learner->ppo.core.n_steps, 0);
+    assert_int_equal(b.learner->groups[0].ppo.core.n_steps, 0);
     free(before);
     support_mappo_close(&b);
 }
@@ -386,7 +386,7 @@ static void gated_training_repeats(void **state) {
         lud_error error = {0};
         for (int i = 0; i < 2; i++)
             assert_int_equal(b.learner->base.kind->iterate(&b.learner->base, row, &error), LUD_OK);
-        const lud_parameters *p = b.learner->update->parameters;
+        const lud_parameters *p = b.learner->groups[0].update->parameters;
         for (int64_t i = 0; i < p->size; i++) weights[k] += fabsf(((const float *)p->values)[i]);
         support_mappo_close(&b);
     }

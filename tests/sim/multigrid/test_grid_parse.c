@@ -249,6 +249,48 @@ static void test_round_trip(void **state) {
                    "2}, maps: 4}\n  chances: {stumble: 0.2}\n  agents: [{can_enter_magic_walls: true}]\n");
 }
 
+/* Chances that all things of a type share are written once, whatever the order of the things; where the first
+ * differs from others, these others alone have their own in the legend. */
+static void test_shared_chances_are_written_once(void **state) {
+    (void)state;
+    static const char *const maps[] = {"We Un Bu Mn Un Bu Ay", "Mn Bu Un Ms We Un Ay",
+                                       "Bu Mn We Bu Ma Un Ay", "Un Bu .. .. .. .. Ay",
+                                       "Bu Mn .. .. .. .. Ay", "Mn Un .. .. .. .. Ay"};
+    for (size_t k = 0; k < sizeof maps / sizeof *maps; k++) {
+        char text[512];
+        snprintf(text, sizeof text,
+                 OWN "  map: [.. .. .. .. .. .. .., %s, .. .. .. .. .. .. ..]\n  chances: {stumble: 0.2, "
+                     "enter_bush: 0.3, enter_magic_wall: 0.4, solidify: 0.6}\n",
+                 maps[k]);
+        round_trip(text);
+        const lud_grid_spec spec = read_ok(text);
+        const char *found = written(&spec);
+        assert_null(strstr(found, "legend"));
+        assert_true(!strstr(maps[k], "Un") == !strstr(found, "0.2"));
+        assert_true(!strstr(maps[k], "Bu") == !strstr(found, "0.3"));
+        assert_true(!strstr(maps[k], "M") == !strstr(found, "0.4"));
+        assert_true(!strstr(maps[k], "M") == !strstr(found, "0.6"));
+    }
+    const char *two = OWN "  map: [.. .. .. .., Bu L1 Bu Ay, .. .. .. ..]\n  chances: {enter_bush: 0.3}\n"
+                          "  legend: {L1: {bush: {enter: 0.7}}}\n";
+    round_trip(two);
+    const lud_grid_spec spec = read_ok(two);
+    const char *found = written(&spec), *legend = strstr(found, "legend");
+    assert_non_null(legend);
+    assert_true(strstr(found, "0.3") && strstr(legend, "0.7"));
+}
+
+/* Comments in a map, which is a text to YAML. */
+static void test_comments(void **state) {
+    (void)state;
+    lud_grid_spec with = read_ok(OWN "  map: |\n    # a hut\n    We We We We  # its wall\n    We Ay #f We #\n"
+                                     "    # ---\n    WeWeWeWe\t#\twall\n  legend: {'#f': floor}\n"),
+                  without = read_ok(OWN "  map: |\n    We We We We\n    We Ay #f We\n    We We We We\n"
+                                        "  legend: {'#f': floor}\n");
+    assert_int_equal(with.maps[0].cells[1 * 4 + 2].type, LUD_FLOOR);
+    assert_string_equal(written(&with), written(&without));
+}
+
 #define TWO_MAPS                                                                                             \
     "  ensemble:\n    - map: [We We We We We, We Ay Gg Ae We, We We We We We]\n"                             \
     "    - map: [We We We We, We Ay Bl We, We Ae L1 We, We We We We]\n"                                      \
@@ -339,12 +381,16 @@ static void test_own_errors(void **state) {
           "g:5:8: expected a magic wall Mn, Ms, Mw, Me or Ma, found 'Mx'");
     fails(OWN "  map: |\n    We We We\n    We Ay W\n    We We We\n",
           "g:5:11: expected two characters for every cell, found one left over");
+    fails(OWN "  map: |\n    We We We  # a wall\n    We A # We\n    We We We\n",
+          "g:5:8: expected a colour r, g, b, p, y or e behind A, found 'A#'");
     fails(OWN "  map: |\n    We We We\n    We Ay We We\n    We We We\n",
           "g:5:5: expected a row of 3 cells like the first of the map, found 4");
     fails(OWN "  map: |\n    We We\n    We We\n    We We\n",
           "g:4:5: expected 3 to 255 cells in a row of the map, found 2");
     fails(OWN "  map: |\n    We We We\n    We Ay We\n",
           "g:4:5: expected at least 3 rows in the map, found 2");
+    fails(OWN "  map:\n    We We We\n    We Ay We\n    We We We\n",
+          "g:4:5: expected at least 3 rows in the map, found 1; YAML keeps rows apart behind `map: |`");
     fails(OWN "  map: {a: b}\n", "g:3:8: map: expected the rows of a map, found a section of 1 keys");
     fails(OWN "  map: [We We We, {a: b}]\n", "g:3:19: expected a row of the map, found a section of 1 keys");
     fails(OWN "  map: ['We We We', 'We Ay Wx', 'We We We']\n",
@@ -520,11 +566,16 @@ static void too_many_goals(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(too_many_goals),       cmocka_unit_test(test_everything),
-        cmocka_unit_test(test_round_trip),      cmocka_unit_test(test_ensemble),
-        cmocka_unit_test(test_goals),           cmocka_unit_test(test_own_errors),
-        cmocka_unit_test(test_too_large),       cmocka_unit_test(test_reference),
-        cmocka_unit_test(test_reference_errors)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(too_many_goals),
+                                       cmocka_unit_test(test_everything),
+                                       cmocka_unit_test(test_shared_chances_are_written_once),
+                                       cmocka_unit_test(test_round_trip),
+                                       cmocka_unit_test(test_comments),
+                                       cmocka_unit_test(test_ensemble),
+                                       cmocka_unit_test(test_goals),
+                                       cmocka_unit_test(test_own_errors),
+                                       cmocka_unit_test(test_too_large),
+                                       cmocka_unit_test(test_reference),
+                                       cmocka_unit_test(test_reference_errors)};
     return cmocka_run_group_tests(tests, setup, teardown);
 }

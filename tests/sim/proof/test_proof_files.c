@@ -82,6 +82,13 @@ static void test_damage(void **state) {
         {"rules.txt", "near(X,Y) :- ", "2:13: an empty name, expected a predicate name"},
         {"rules.txt", "in(X,Y) in(Y,Z) -> near(X,Z)",
          "2:9: something else between atoms, expected `,` or `->`"},
+        {"rules.txt", "in(X,Y) => near(X,Y)",
+         "2:9: something else behind the first atom, expected `body -> head`, `head :- body` or"},
+        {"rules.txt", "in(X,Y), in(Y,Z)",
+         "2:8: something else behind the first atom, expected `body -> head`"},
+        {"rules.txt", "r1: -> near(X,Y)", "2:5: a body without atoms, expected atoms before `->`"},
+        {"rules.txt", "r1: 1e999: in(X,Y) -> near(X,Y)", "2:5: not a number, expected a finite decimal"},
+        {"rules.txt", "r1:-1e-400:in(X,Y) -> near(X,Y)", "2:4: not a number, expected a finite decimal"},
         {"rules.txt", "near(X) :- in(X,Y)",
          "2:1: an atom that does not have two arguments, expected two (or"},
         {"rules.txt", "r1:heavy:in(X,Y) -> near(X,Y)", "2:4: not a number, expected a finite decimal number"},
@@ -138,6 +145,12 @@ static void test_no_queries(void **state) {
     assert_string_equal(
         error.text,
         "graph.yaml: proof.queries: no train queries are left to play, expected a file with some");
+    put("train.txt", "in(oslo,norway)\nin(bern,swiss)\n", 31);
+    assert_int_equal(load("", &scenario, &error), LUD_ERROR_INPUT);
+    assert_string_equal(
+        error.text,
+        "graph.yaml: proof.queries: of 2 train queries none is left to play; with_rules drops those that no "
+        "rule concludes (false keeps them), depths those of other depths");
 }
 
 /* A file of some megabytes, with long lines, is read whole; one that is damaged at its very end is told by

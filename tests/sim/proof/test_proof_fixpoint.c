@@ -90,6 +90,48 @@ static void rings_and_chains(void **state) {
     lud_text_free(&facts);
 }
 
+/* Rows of more than 64 words, of which every one counts: inverses, compositions and meets of edges that lie
+ * far apart, against the edges themselves. */
+static void many_constants(void **state) {
+    (void)state;
+    enum { N = 4200, STEP = 1400 };
+    lud_text facts = {0};
+    for (int i = 0; i < N; i++) /* one edge on, one a third of the way on */
+        lud_text_append(&facts, "e(c%04d,c%04d)\nf(c%04d,c%04d)\n", i, (i + 1) % N, i, (i + STEP) % N);
+    lud_proof_base *base = proof_base(LUD_PROOF_TRIPLES, facts.bytes,
+                                      "e(x,y) -> back(y,x)\n"
+                                      "e(x,z), f(z,y) -> both(x,y)\n"
+                                      "f(x,z), f(z,y) -> twice(x,y)\n"
+                                      "f(y,z), f(z,x), f(x,y) -> round(x,y)\n",
+                                      NULL);
+    lud_fixpoint *f = NULL;
+    lud_error error = {0};
+    if (lud_fixpoint_compute(base, (size_t)1 << 30, &f, &error)) fail_msg("%s", error.text);
+    static const struct {
+        const char *name;
+        int step;
+    } relations[] = {{"e", 1},           {"f", STEP},         {"back", N - 1},
+                     {"both", STEP + 1}, {"twice", 2 * STEP}, {"round", STEP}};
+    int32_t number[N];
+    char name[16];
+    for (int i = 0; i < N; i++) {
+        const int length = snprintf(name, sizeof name, "c%04d", i);
+        number[i] = lud_proof_find_constant(base, name, (size_t)length);
+        assert_true(number[i] > 0);
+    }
+    for (size_t r = 0; r < sizeof relations / sizeof *relations; r++) {
+        const int32_t p = lud_proof_find_predicate(base, relations[r].name, strlen(relations[r].name));
+        assert_int_equal(lud_fixpoint_count(f, p), N);
+        for (int i = 0; i < N; i++)
+            if (!lud_fixpoint_holds(f,
+                                    &(lud_proof_atom){p, {number[i], number[(i + relations[r].step) % N]}}))
+                fail_msg("%s(c%d,c%d) does not follow", relations[r].name, i, (i + relations[r].step) % N);
+    }
+    lud_fixpoint_destroy(f);
+    lud_proof_base_destroy(base);
+    lud_text_free(&facts);
+}
+
 static void declines(void **state) {
     (void)state;
     static const char *const rules[] = {
@@ -129,6 +171,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(random_bases),
         cmocka_unit_test(rings_and_chains),
+        cmocka_unit_test(many_constants),
         cmocka_unit_test(declines),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -71,6 +71,13 @@ static void test_formats(void **state) {
         expect_list(LUD_PROOF_AUTO, files[i].facts, files[i].queries, expected);
         expect_list(files[i].format, files[i].facts, files[i].queries, expected);
     }
+    /* comments at the top; names that begin with # */
+    expect_list(LUD_PROOF_AUTO, "# people, old, new\n#knows(a,b)\nknows(b,c)\n", "#\n## two\nknows(c,b) 2\n",
+                "knows(b,c)\nknows(c,b) 2\n");
+    expect_list(LUD_PROOF_AUTO, "# people\n#1,knows,#2\na,knows,b\n", "# none\n",
+                "knows(#1,#2)\nknows(a,b)\n");
+    expect_list(LUD_PROOF_AUTO, "# people\n#1\tknows\t#2\n", "#\n#2\tknows\t#1\n",
+                "knows(#1,#2)\nknows(#2,#1)\n");
     /* commas and brackets inside of fields; a quote in quotes */
     expect_list(LUD_PROOF_AUTO, "\"Paris, Texas\",in,\"the \"\"States\"\"\"\n", "Paris (Texas),in,b\n",
                 "in(Paris, Texas,the \"States\")\nin(Paris (Texas),b)\n");
@@ -177,7 +184,9 @@ static void test_warnings(void **state) {
               "parent(x,z), parnet(z,z) -> ancestor(x,y)\n"
               "same(x,x)\n"
               "father(x,y) -> likes(x,'c')\n"
-              "father(x,y) -> hates(v,w)\n",
+              "father(x,y) -> hates(v,w)\n"
+              "father(x,b), father(b,a) -> knows(x,a)\n"
+              "father(a,x), father(x,'b') -> knows(a,x)\n",
               "parent(a,b)\nunknown(a,c)\nparent(b,zz\x1b[2J)\nunknown(zz\x1b[2J,q1)\nparent(q2,q3)\n");
     assert_int_equal(lud_proof_builder_check(builder, 2, collect, &said, &error), LUD_OK);
     assert_string_equal(
@@ -185,10 +194,15 @@ static void test_warnings(void **state) {
         "rules:3: no fact has the predicate 'parnet' and no rule concludes it\n"
         "rules:4: the body does not bind the variable 'y' of the head, which then stands for every constant\n"
         "rules:7: the body does not bind the variable 'v' of the head, which then stands for every constant\n"
+        "rules:8: 'a' is a variable here, though a fact has it as a constant; in quotes it would be the "
+        "constant\n"
+        "rules:8: 'b' is a variable here, though a fact has it as a constant; in quotes it would be the "
+        "constant\n"
         "queries:2: no fact has the predicate 'unknown' of this query and no rule concludes it\n"
         "queries:3: no fact and no rule knows the constant 'zz?[2J' of this query\n"
         "queries:4: no fact and no rule knows the constant 'q1' of this query\n"
         "1 more variables of heads that their bodies do not bind\n"
+        "1 more variables of rules that are named as constants of facts\n"
         "2 more constants of queries that no fact and no rule knows\n");
     lud_text_free(&said);
     lud_proof_builder_destroy(builder);

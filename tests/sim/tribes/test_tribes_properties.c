@@ -384,10 +384,189 @@ static void test_masked_actions_do_nothing(void **unused) {
     lud_successors_free(&found);
 }
 
+/* --- Questions about a state, answered from the map as it is drawn --- */
+
+static bool is_open(char c) {
+    return c != '~' && (c < 'A' || c > 'Z');
+}
+
+/* Steps over open ground between two cells, by relaxing until nothing changes; `beside`: to a cell beside. */
+static int steps_between(const lud_tribes_model *m, int from, int to, bool beside) {
+    const int width = m->spec.width, n = m->n_cells;
+    const char *map = m->spec.maps[0];
+    int away[ORACLE_SIDE * ORACLE_SIDE], best = LUD_TRIBES_NOBODY;
+    for (int c = 0; c < n; c++) away[c] = c == from ? 0 : LUD_TRIBES_NOBODY;
+    for (int round = 0; round < n; round++)
+        for (int a = 0; a < n; a++)
+            for (int b = 0; b < n; b++) {
+                const int d = abs(a % width - b % width) + abs(a / width - b / width);
+                if (d == 1 && is_open(map[b]) && away[a] + 1 < away[b]) away[b] = away[a] + 1;
+            }
+    for (int c = 0; c < n; c++) {
+        const int d = abs(c % width - to % width) + abs(c / width - to / width);
+        if ((beside ? d == 1 && is_open(map[c]) : c == to) && away[c] < best) best = away[c];
+    }
+    return best;
+}
+
+static int worst_of(const lud_tribes_model *m, const uint8_t *state, int agent) {
+    int worst = -1;
+    for (int k = LUD_RESOURCES - 1; k >= 0; k--) { /* the first of equals: backwards */
+        const int64_t *value = m->spec.teams[m->team[agent]].value;
+        if (lud_tribes_load(m, state, agent)[k] && (worst < 0 || value[k] <= value[worst])) worst = k;
+    }
+    return worst;
+}
+
+static bool both_gain(const lud_tribes_model *m, const uint8_t *state, int a, int b) {
+    const int gives = worst_of(m, state, a), takes = worst_of(m, state, b);
+    if (m->team[a] == m->team[b] || gives < 0 || takes < 0) return false;
+    const int64_t *of_a = m->spec.teams[m->team[a]].value, *of_b = m->spec.teams[m->team[b]].value;
+    return of_a[takes] - of_a[gives] > 0 && of_b[gives] - of_b[takes] > 0;
+}
+
+static bool is_rich(const lud_tribes_model *m, const uint8_t *state, int team) {
+    return lud_tribes_stored(m, state, team, 0) + lud_tribes_stored(m, state, team, 1) +
+               lud_tribes_stored(m, state, team, 2) >
+           0;
+}
+
+static void check_mask(const lud_tribes_model *m, const uint8_t *state, int agent, const uint8_t *mask) {
+    static const int step_x[] = {1, 0, -1, 0}, step_y[] = {0, 1, 0, -1};
+    const char *map = m->spec.maps[0];
+    const int cell = lud_tribes_cell(m, state, agent), width = m->spec.width, team = m->team[agent];
+    uint8_t wanted[LUD_TRIBES_ACTIONS] = {[LUD_TRIBES_WAIT] = 1};
+    if (cell != LUD_TRIBES_NOBODY) {
+        const int load = lud_tribes_loaded(lud_tribes_load(m, state, agent));
+        const bool room = load < m->spec.carry;
+        wanted[LUD_TRIBES_DEFEND] = 1;
+        for (int f = 0; f < m->n_fields; f++)
+            if (m->maps[0].field[f] == cell && room && lud_tribes_stock(m, state, f))
+                wanted[LUD_TRIBES_GATHER] = 1;
+        for (int d = 0; d < 4; d++) {
+            const int x = cell % width + step_x[d], y = cell / width + step_y[d], to = y * width + x;
+            if (x < 0 || y < 0 || x >= width || y >= m->spec.height) continue;
+            int other = -1;
+            for (int k = 0; k < m->n_agents; k++)
+                if (lud_tribes_cell(m, state, k) == to) other = k;
+            wanted[LUD_TRIBES_EAST + d] = other < 0 && is_open(map[to]);
+            if (map[to] == 'A' + team && load > 0) wanted[LUD_TRIBES_DEPOSIT] = 1;
+            if (map[to] >= 'A' && map[to] <= 'Z' && map[to] != 'A' + team && room &&
+                is_rich(m, state, map[to] - 'A'))
+                wanted[LUD_TRIBES_STEAL] = 1;
+            if (other < 0 || m->team[other] == team) continue;
+            if (both_gain(m, state, agent, other)) wanted[LUD_TRIBES_TRADE] = 1;
+            if (room && lud_tribes_loaded(lud_tribes_load(m, state, other))) wanted[LUD_TRIBES_STEAL] = 1;
+        }
+    }
+    for (int a = 0; a < LUD_TRIBES_ACTIONS; a++) assert_int_equal(mask[a], wanted[a]);
+}
+
+static void check_ways(const lud_tribes_model *m, const uint8_t *state, const lud_tribes_view *view) {
+    const char *map = m->spec.maps[0];
+    for (int cell = 0; cell < m->n_cells; cell++) {
+        if (!is_open(map[cell])) continue;
+        for (int k = 0; k < LUD_RESOURCES; k++) {
+            int least = LUD_TRIBES_NOBODY;
+            for (int f = m->field_begin[k]; f < m->field_begin[k + 1]; f++) {
+                if (!lud_tribes_stock(m, state, f) || view->at[m->maps[0].field[f]] >= 0) continue;
+                const int way = steps_between(m, cell, m->maps[0].field[f], false);
+                if (view->nearest[k][cell] == f) assert_int_equal(way, view->distance[k][cell]);
+                least = way < least ? way : least;
+            }
+            assert_int_equal(view->distance[k][cell], least);
+            assert_int_equal(view->nearest[k][cell] < 0, least == LUD_TRIBES_NOBODY);
+        }
+        for (int team = 0; team < m->spec.n_teams; team++) {
+            int least = LUD_TRIBES_NOBODY, nearest = LUD_TRIBES_NOBODY, house = -1;
+            bool at_home = false;
+            const int store = lud_tribes_nearest_store(m, state, cell, team);
+            for (int c = 0; c < m->n_cells; c++) {
+                if (map[c] < 'A' || map[c] > 'Z') continue;
+                const int way = steps_between(m, cell, c, true),
+                          away = abs(c % m->spec.width - cell % m->spec.width) +
+                                 abs(c / m->spec.width - cell / m->spec.width);
+                if (map[c] == 'A' + team) {
+                    at_home |= away == 1;
+                    if (away < nearest) nearest = away, house = c;
+                } else if (is_rich(m, state, map[c] - 'A') && way < least) {
+                    least = way;
+                }
+            }
+            assert_int_equal(lud_tribes_at_home(m, &m->maps[0], cell, team), at_home);
+            assert_int_equal(lud_tribes_nearest_house(m, &m->maps[0], cell, team), house);
+            assert_int_equal(store < 0, least == LUD_TRIBES_NOBODY);
+            if (store < 0) continue;
+            assert_true(store != team && is_rich(m, state, store));
+            assert_int_equal(m->maps[0].way_home[store * (m->n_cells + 1) + cell], least);
+        }
+    }
+}
+
+/* In sight: of its own team or of others, the nearest first, then from north to south and from west to east.
+ */
+static void check_sight(const lud_tribes_model *m, const uint8_t *state, const int16_t *at, int agent) {
+    const int width = m->spec.width, cell = lud_tribes_cell(m, state, agent), sight = (int)m->spec.sight;
+    for (int own = 0; own < 2; own++)
+        for (int most = 0; most <= m->n_agents; most++) {
+            int found[ORACLE_AGENTS + 1], wanted[ORACLE_AGENTS], n = 0, distance = 0;
+            found[most] = 4711;
+            for (; distance <= 2 * sight && cell != LUD_TRIBES_NOBODY; distance++)
+                for (int c = 0; c < m->n_cells; c++) {
+                    const int x = abs(c % width - cell % width), y = abs(c / width - cell / width);
+                    if (x > sight || y > sight || x + y != distance || c == cell) continue;
+                    for (int k = 0; k < m->n_agents; k++)
+                        if (lud_tribes_cell(m, state, k) == c && (m->team[k] == m->team[agent]) == own &&
+                            n < most)
+                            wanted[n++] = k;
+                }
+            assert_int_equal(lud_tribes_in_sight(m, state, at, agent, own, most, found), n);
+            for (int k = 0; k < n; k++) assert_int_equal(found[k], wanted[k]);
+            assert_int_equal(found[most], 4711);
+        }
+}
+
+static void test_questions_are_answered_from_the_map(void **unused) {
+    (void)unused;
+    random_source r = {29};
+    lud_tribes_view *view = malloc(sizeof *view);
+    assert_non_null(view);
+    for (int k = 0; k < 200; k++) {
+        lud_model *model = random_model(&r);
+        if (!model) continue;
+        const lud_tribes_model *m = lud_tribes_of(model);
+        uint8_t state[MAX_STATE], mask[LUD_TRIBES_ACTIONS + 1];
+        random_state(&r, model, state);
+        lud_tribes_look(m, state, true, view);
+        assert_int_equal(view->at[m->n_cells], -1); /* nobody is outside */
+        for (int c = 0; c < m->n_cells; c++) {
+            int who = -1;
+            for (int i = 0; i < m->n_agents; i++)
+                if (lud_tribes_cell(m, state, i) == c) who = i;
+            assert_int_equal(view->at[c], who);
+        }
+        check_ways(m, state, view);
+        for (int i = 0; i < m->n_agents; i++) {
+            assert_int_equal(lud_tribes_offer(m, lud_tribes_load(m, state, i), m->team[i]),
+                             worst_of(m, state, i));
+            for (int b = 0; b < m->n_agents; b++)
+                assert_int_equal(lud_tribes_pays(m, state, i, b), both_gain(m, state, i, b));
+            mask[LUD_TRIBES_ACTIONS] = 77;
+            lud_tribes_mask(m, state, view->at, i, mask);
+            check_mask(m, state, i, mask);
+            assert_int_equal(mask[LUD_TRIBES_ACTIONS], 77);
+            check_sight(m, state, view->at, i);
+        }
+        model->world->free(model);
+    }
+    free(view);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_random_worlds_agree_with_the_slow_reading),
         cmocka_unit_test(test_masked_actions_do_nothing),
+        cmocka_unit_test(test_questions_are_answered_from_the_map),
         cmocka_unit_test(test_nothing_is_lost),
         cmocka_unit_test(test_threads_and_splits_agree),
         cmocka_unit_test(test_golden_run),
