@@ -53,6 +53,9 @@ void lud_device_set_strict(lud_device *device, bool strict) {
 void lud_device_set_precision(lud_device *device, lud_precision precision) {
     device->precision = precision;
 }
+void lud_device_set_rows_apart(lud_device *device, bool apart) {
+    device->rows_apart = apart;
+}
 
 void *lud_device_allocate(lud_device *device, size_t bytes) {
     return device->backend->allocate(device, bytes);

@@ -68,6 +68,7 @@ struct lud_device {
     int n_threads; /* CPU threads; 1 on CUDA */
     bool strict;   /* results independent of the number of threads (lud_device_set_strict) */
     lud_precision precision;
+    bool rows_apart;         /* lud_device_set_rows_apart */
     struct lud_ranks *ranks; /* processes that compute together, each on a device of its own; null: alone */
     void *workspace;         /* scratch of the operation that runs now */
     size_t workspace_bytes;
@@ -88,6 +89,11 @@ void lud_device_close(lud_device *device);
  * costs. It binds operations that might one day gain by giving it up. Off at first. */
 void lud_device_set_strict(lud_device *device, bool strict);
 void lud_device_set_precision(lud_device *device, lud_precision precision);
+/* Rows apart: on the CPU a row that passes through layers (`linear`, and products with transposed weights
+ * that nothing is added to) has the same bits whatever rows pass beside it, and however many. Without it the
+ * library that multiplies orders its sums by the number of rows. In float32; backward runs stay as they are.
+ * Off at first, as it is for runs whose results are kept and compared. */
+void lud_device_set_rows_apart(lud_device *device, bool apart);
 
 /* Memory of the device; on the CPU it is ordinary memory. Allocate before running. */
 void *lud_device_allocate(lud_device *device, size_t bytes);

@@ -92,6 +92,7 @@ static bool run_both(lud_device *device, lud_device_work first, void *first_cont
     half->device.ops = device->ops;
     half->device.strict = device->strict;
     half->device.precision = device->precision;
+    half->device.rows_apart = device->rows_apart;
     half->device.n_threads = n_threads / 2;
     device->n_threads = n_threads - n_threads / 2;
     /* with three threads and more each piece has a team of its own */

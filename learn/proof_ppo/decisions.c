@@ -128,7 +128,8 @@ static uint64_t mix(uint64_t hash) {
 /* A hash of what is seen of a state; `hash` is its lud_proof_state_hash. */
 static uint64_t seen_hash(const lud_proof_decisions *d, const lud_proof_atom *goals, const uint8_t *matches,
                           int32_t n_goals, uint64_t hash) {
-    if (!d->sees) return hash;
+    /* a proof, a dead end and giving up all have 0; in rollouts, whose bytes are kept, they stay one state */
+    if (!d->sees) return hash || !d->sorted ? hash : lud_proof_state_hash(goals, n_goals);
     hash = 0;
     for (int32_t g = 0; g < n_goals; g++) {
         uint64_t goal = lud_proof_atom_hash(&goals[g]);
@@ -136,6 +137,24 @@ static uint64_t seen_hash(const lud_proof_decisions *d, const lud_proof_atom *go
         hash = d->sees & LUD_PROOF_SEES_ORDER ? mix(hash + goal) : hash + goal;
     }
     return hash;
+}
+
+/* Sorts the goals of the newest state, and their classes with them. */
+static void sort_goals(lud_proof_decisions *d, int32_t begin, int32_t n_goals) {
+    for (int32_t i = begin + 1; i < begin + n_goals; i++) {
+        const lud_proof_atom goal = d->atoms[i];
+        const uint64_t hash = lud_proof_atom_hash(&goal);
+        const uint8_t matches = d->matches ? d->matches[i] : 0;
+        int32_t at = i;
+        for (; at > begin; at--) {
+            const uint64_t before = lud_proof_atom_hash(&d->atoms[at - 1]);
+            if (before < hash || (before == hash && (!d->matches || d->matches[at - 1] <= matches))) break;
+            d->atoms[at] = d->atoms[at - 1];
+            if (d->matches) d->matches[at] = d->matches[at - 1];
+        }
+        d->atoms[at] = goal;
+        if (d->matches) d->matches[at] = matches;
+    }
 }
 
 /* The number of a state, which is added when it is new; `hash` is its lud_proof_state_hash, `ways` the
@@ -154,6 +173,7 @@ static int32_t state_number(lud_proof_decisions *d, const lud_proof_atom *goals,
     assert(state < d->state_capacity && begin + n_goals <= d->atom_capacity);
     memcpy(d->atoms + begin, goals, (size_t)n_goals * sizeof *goals);
     if (d->matches) memcpy(d->matches + begin, matches, (size_t)n_goals);
+    if (d->sorted && !(d->sees & LUD_PROOF_SEES_ORDER)) sort_goals(d, begin, n_goals);
     d->state_begin[state + 1] = begin + n_goals;
     d->hash[state] = hash;
     d->table[i] = state + 1;

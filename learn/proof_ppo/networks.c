@@ -189,6 +189,7 @@ static bool take_arrays(lud_proof_net *net, int64_t max_atoms, int64_t max_index
     lud_arrays *a = &net->arrays;
     LUD_TAKE(a, net->begin, rows + 1);
     LUD_TAKE(a, net->row, successors);
+    LUD_TAKE(a, net->run, rows);
     LUD_TAKE(a, net->current, rows);
     LUD_TAKE(a, net->logits, successors);
     LUD_TAKE(a, net->dlogits, successors);
@@ -197,6 +198,7 @@ static bool take_arrays(lud_proof_net *net, int64_t max_atoms, int64_t max_index
     LUD_TAKE(a, net->output, heads);
     LUD_TAKE(a, net->gradient, heads);
     LUD_TAKE(a, net->length, rows);
+    LUD_TAKE(a, net->hash, rows);
     LUD_TAKE(a, net->state_begin, rows + 2);
     LUD_TAKE(a, net->index, (size_t)max_index + 1);
     LUD_TAKE(a, net->step_going, (size_t)max_atoms + 1);
@@ -323,8 +325,8 @@ enum { PREDICATE = -1, MATCHES = -2 };
 
 static void write_atoms(lud_proof_net *net, const lud_proof_decisions *d, int part, int input) {
     int32_t at = 0;
-    for (int32_t row = 0; row < net->n_rows; row++) {
-        const int32_t state = net->state_of_row[row];
+    for (int32_t i = 0; i < net->n_run; i++) {
+        const int32_t state = net->state_of_row[net->run[i]];
         for (int32_t a = d->state_begin[state]; a < d->state_begin[state + 1]; a++)
             net->index[at++] = part == MATCHES     ? d->matches[a]
                                : part == PREDICATE ? d->atoms[a].predicate - 1
@@ -386,7 +388,7 @@ static int64_t doubled(int64_t unit, int64_t n) {
  * sizes occur together. */
 static void pad(lud_proof_net *net) {
     const int64_t n_successors = net->begin[net->n_decisions];
-    net->padded.rows = net->n_rows;
+    net->padded.rows = net->n_run;
     net->padded.atoms = net->n_atoms;
     net->padded.decisions = net->n_decisions;
     net->padded.successors = n_successors;
@@ -402,6 +404,19 @@ static void pad(lud_proof_net *net) {
     for (int64_t i = net->n_decisions; i < net->padded.decisions; i++) net->current[i] = -1;
 }
 
+/* Which rows pass through the network. Remembered heads are read now: new ones may take their places. */
+static void choose_rows(lud_proof_net *net, const lud_proof_decisions *d) {
+    const int64_t width = net->width;
+    net->n_run = 0;
+    for (int32_t row = 0; row < net->n_rows; row++) {
+        const uint64_t hash = d->hash[net->state_of_row[row]];
+        const float *head = net->remembered ? lud_proof_remembered_find(net->remembered, hash) : NULL;
+        if (!head) net->run[net->n_run++] = row;
+        for (int64_t k = 0; head && k < width; k++) net->output[row * width + k] = (double)head[k];
+        net->hash[row] = hash;
+    }
+}
+
 static int32_t load(lud_proof_net *net, const lud_proof_decisions *d, const int32_t *order, int32_t first,
                     int32_t n, bool with_successors) {
     drop_rows(net, 0);
@@ -412,12 +427,13 @@ static int32_t load(lud_proof_net *net, const lud_proof_decisions *d, const int3
         taken++;
     assert(taken > 0 || n == 0);
 
+    choose_rows(net, d);
     net->state_begin[0] = 0;
-    for (int32_t row = 0; row < net->n_rows; row++) {
-        const int32_t state = net->state_of_row[row];
-        net->state_begin[row + 1] = net->state_begin[row] + d->state_begin[state + 1] - d->state_begin[state];
+    for (int32_t i = 0; i < net->n_run; i++) {
+        const int32_t state = net->state_of_row[net->run[i]];
+        net->state_begin[i + 1] = net->state_begin[i] + d->state_begin[state + 1] - d->state_begin[state];
     }
-    net->n_atoms = net->state_begin[net->n_rows];
+    net->n_atoms = net->state_begin[net->n_run];
     pad(net);
     lud_nn_set_rows(net->nn, net->atom_axis, net->padded.atoms);
     if (net->options.states == LUD_PROOF_STATE_RNN)
@@ -457,10 +473,21 @@ static int threads_for(const lud_proof_net *net) {
     return net->n_rows * net->width < 100000 ? 1 : net->parameters->device->n_threads;
 }
 
+/* Puts the heads that have been run beside those that were remembered. */
+static void read_heads(lud_proof_net *net) {
+    const int64_t width = net->width;
+    lud_nn_read(net->nn, net->head, net->n_run, net->remembered ? net->gradient : net->output);
+    for (int32_t i = 0; net->remembered && i < net->n_run; i++) {
+        const double *head = net->gradient + i * width;
+        memcpy(net->output + net->run[i] * width, head, (size_t)width * sizeof *head);
+        lud_proof_remembered_add(net->remembered, net->hash[net->run[i]], head);
+    }
+}
+
 /* Logits from the heads. */
 static void logits_on_host(lud_proof_net *net) {
     const int64_t width = net->width;
-    lud_nn_read(net->nn, net->head, net->n_rows, net->output);
+    read_heads(net);
     const int n_threads = threads_for(net);
     if (net->options.l2_norm)
 #pragma omp parallel for num_threads(n_threads) if (n_threads > 1)
@@ -538,6 +565,11 @@ void lud_proof_net_use(lud_proof_net *net, lud_parameters *parameters) {
     lud_nn_use(net->nn, parameters);
 }
 
+void lud_proof_net_remember(lud_proof_net *net, lud_proof_remembered *remembered) {
+    const lud_device *device = net->parameters->device;
+    net->remembered = net->on_cpu && device->precision != LUD_PRECISION_BF16 ? remembered : NULL;
+}
+
 uint64_t lud_proof_net_prepare(lud_proof_net *net, bool training) {
     net->training = training;
     lud_nn_set_rows(net->nn, net->decision_axis, training ? net->padded.decisions : 0);
@@ -551,7 +583,12 @@ void lud_proof_net_forward(lud_proof_net *net, bool training) {
         for (int32_t i = 0; training && i < net->n_decisions; i++) net->values[i] = 0.0;
         return;
     }
-    lud_capture_run(&net->forwards, key);
+    assert(!net->remembered || !training);
+    lud_device *device = net->parameters->device;
+    const bool apart = device->rows_apart;
+    lud_device_set_rows_apart(device, apart || net->remembered);
+    if (net->n_run > 0) lud_capture_run(&net->forwards, key);
+    lud_device_set_rows_apart(device, apart);
     if (net->on_cpu)
         logits_on_host(net);
     else
@@ -563,6 +600,7 @@ void lud_proof_net_forward(lud_proof_net *net, bool training) {
 }
 
 double lud_proof_net_value(lud_proof_net *net) {
+    assert(!net->remembered);
     if (net->n_rows == 0 || net->current[0] < 0) return 0.0;
     net->training = false;
     lud_nn_set_rows(net->nn, net->decision_axis, net->padded.decisions);

@@ -21,6 +21,7 @@
 #include "learn/nn/nn.h"
 #include "learn/proof_ppo/decisions.h"
 #include "learn/proof_ppo/options.h"
+#include "learn/proof_ppo/remembered.h"
 
 typedef struct lud_proof_net {
     const lud_proof_model *model;
@@ -36,11 +37,14 @@ typedef struct lud_proof_net {
     int successor_axis, row_from, row_to, logit; /* on CUDA */
     int64_t max_rows, max_successors, width;     /* in a chunk; of the head */
     bool on_cpu;
-    lud_capture forwards, backwards; /* runs */
-    uint64_t seed;                   /* of dropout */
+    lud_capture forwards, backwards;  /* runs */
+    uint64_t seed;                    /* of dropout */
+    lud_proof_remembered *remembered; /* or null */
 
     /* The chunk at hand. */
     int32_t n_rows, n_atoms, n_decisions;
+    int32_t n_run; /* rows that pass through the network: those whose head is not remembered */
+    int32_t *run;  /* [n_run] which */
     struct {
         int64_t rows, atoms, decisions, successors;
     } padded;
@@ -58,6 +62,7 @@ typedef struct lud_proof_net {
     int32_t *state_begin, *index;       /* [max_rows + 1], [atoms] */
     double *step_going;                 /* [atoms] 0 where a list begins */
     int32_t *state_of_row;
+    uint64_t *hash; /* [max_rows] of the row's state */
     int32_t *found; /* open addressing: row + 1 of a state */
     uint32_t *slot; /* [max_rows] where in it */
     uint32_t mask;
@@ -83,6 +88,11 @@ int32_t lud_proof_net_load_states(lud_proof_net *net, const lud_proof_decisions 
 void lud_proof_net_set_step(lud_proof_net *net, uint64_t seed, uint32_t step);
 /* Runs with another set of parameters of the same layout from now on. */
 void lud_proof_net_use(lud_proof_net *net, lud_parameters *parameters);
+/* From now on, until null is given: evaluation runs with rows apart, so that a logit has the same bits
+ * whatever else is in its chunk, and only of states whose heads are not remembered. While it holds, weights
+ * and parameters stay, `decisions` keep goals sorted (or see their order), and nothing is run for training or
+ * for values. On the CPU in float32; elsewhere nothing changes. */
+void lud_proof_net_remember(lud_proof_net *net, lud_proof_remembered *remembered);
 /* Sets the rows of runs of the loaded chunk, for a recorded piece of work that holds such runs beside others.
  * Returns what stands for all that shapes them (lud_capture_run). */
 uint64_t lud_proof_net_prepare(lud_proof_net *net, bool training);

@@ -358,6 +358,10 @@ void lud_proof_batch_step_reset(lud_proof_batch *batch, const int32_t *actions) 
     advance(batch, actions, STEP_RESET);
 }
 
+void lud_proof_batch_abandon(lud_proof_batch *batch, int slot) {
+    if (is_running(batch, slot)) head_of(batch, slot)->outcome = LUD_PROOF_GAVE_UP;
+}
+
 /* The arrays that make up a snapshot, one after the other. */
 enum { N_PARTS = 16 };
 static void list_parts(const lud_proof_batch *b, lud_snapshot_part parts[N_PARTS]) {

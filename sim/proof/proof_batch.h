@@ -98,6 +98,9 @@ void lud_proof_batch_play(lud_proof_batch *batch, lud_proof_pool pool, const int
 void lud_proof_batch_step(lud_proof_batch *batch, const int32_t *actions);
 /* The same, and finished slots begin their next query at once; every slot is expanded exactly once. */
 void lud_proof_batch_step_reset(lud_proof_batch *batch, const int32_t *actions);
+/* Ends the running episode of a slot without a result: the next lud_proof_batch_step_reset begins its next
+ * query, whatever its action. */
+void lud_proof_batch_abandon(lud_proof_batch *batch, int slot);
 /* Bytes of a snapshot, and taking and restoring one (into a batch of the same model, slots and pool):
  * afterwards the batch goes on bit for bit as it did. Counts of cuts are not part of it. A snapshot may come
  * from a file: one that cannot be is an error, and the batch must be reset before it is used. */

@@ -12,7 +12,10 @@
  *
  * The true triple is played first. A corruption that the exact prover refutes cannot be proved by a policy;
  * where even the best failure scores less than the true triple, or all failures score alike, it is not
- * played: its rank is known. */
+ * played: its rank is known. Else its most probable path is left as soon as its log-probability, which only
+ * falls, has passed the true triple's. Heads of states are kept for all candidates and queries of a ranking,
+ * and have the same bits in any company, so that no rank depends on slots, on what is kept or what was left
+ * out (on CUDA and in bfloat16 nothing is kept, and last bits depend on the company). */
 #pragma once
 
 #include "base/progress.h"
@@ -54,9 +57,12 @@ void lud_proof_ranker_use_kge(lud_proof_ranker *ranker, const lud_kge *kge);
 /* From now on ranking says in `progress` (null: nowhere) how far it is, from `begin` to `end` of the unit in
  * hand. */
 void lud_proof_ranker_show(lud_proof_ranker *ranker, lud_progress *progress, double begin, double end);
-/* Whether the exact prover is asked before corruptions are played (it is unless this says otherwise). Ranks
- * are the same: for tests and measurements. */
+/* Whether the exact prover is not asked about corruptions, and all are played to their end. Ranks are the
+ * same: for tests and measurements. */
 void lud_proof_ranker_play_all(lud_proof_ranker *ranker, bool all);
+/* Whether all states pass through the network again wherever they are met. Ranks are the same: for tests and
+ * measurements. */
+void lud_proof_ranker_forget(lud_proof_ranker *ranker, bool forgetful);
 /* From now on lists are played in so many shares, which the processes can divide among themselves (as those
  * of an update of the same network, which says so where they cannot); 1 at first. */
 void lud_proof_ranker_share(lud_proof_ranker *ranker, int n_shares);
@@ -70,6 +76,9 @@ typedef enum lud_proof_ranker_stage {
 const lud_profile *lud_proof_ranker_profile(const lud_proof_ranker *ranker);
 /* How many steps of all slots that took. */
 uint64_t lud_proof_ranker_steps(const lud_proof_ranker *ranker);
+/* How many states passed through the network, each time that they did; 0 on CUDA and in bfloat16, where none
+ * are kept. */
+uint64_t lud_proof_ranker_states(const lud_proof_ranker *ranker);
 /* Null is allowed. */
 void lud_proof_ranker_destroy(lud_proof_ranker *ranker);
 /* Ranks queries first .. first + n - 1 of a pool; out[n]. It and playing ask whether to stop:

@@ -8,6 +8,7 @@ lud_status lud_proof_expander_create(lud_proof_net *net, int64_t capacity, lud_p
     *x = (lud_proof_expander){.net = net, .model = net->model};
     const lud_proof_limits *limits = &net->model->limits;
     LUD_TRY(lud_proof_decisions_create(net->model, capacity, lud_proof_net_sees(net), &x->decisions, error));
+    x->decisions.sorted = true;
     const size_t lists = (size_t)capacity * (size_t)limits->max_successors;
     x->capacity = (int32_t)capacity;
     lud_arrays *a = &x->arrays;
