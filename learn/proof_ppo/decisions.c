@@ -128,8 +128,7 @@ static uint64_t mix(uint64_t hash) {
 /* A hash of what is seen of a state; `hash` is its lud_proof_state_hash. */
 static uint64_t seen_hash(const lud_proof_decisions *d, const lud_proof_atom *goals, const uint8_t *matches,
                           int32_t n_goals, uint64_t hash) {
-    /* a proof, a dead end and giving up all have 0; in rollouts, whose bytes are kept, they stay one state */
-    if (!d->sees) return hash || !d->sorted ? hash : lud_proof_state_hash(goals, n_goals);
+    if (!d->sees) return hash;
     hash = 0;
     for (int32_t g = 0; g < n_goals; g++) {
         uint64_t goal = lud_proof_atom_hash(&goals[g]);

@@ -26,9 +26,8 @@ typedef struct lud_proof_decisions {
     uint64_t *hash;
     uint8_t *matches; /* class of each goal's number of matching facts; null when that is not seen */
     int sees;
-    bool sorted; /* set after creation, where results are compared: goals whose order is not seen are kept
-                    sorted by their hashes, so that sums over them have one order however a state was met, and
-                    a proof, a dead end and giving up are three states whatever is seen */
+    bool sorted; /* set after creation: where their order is not seen, goals are kept sorted by their hashes,
+                    so that sums over them have one order however a state was met */
     const lud_proof_base *base;
     const lud_proof_model *model;
     int look_ahead; /* steps; 0: successors' successors are not seen */

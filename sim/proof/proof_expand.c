@@ -261,7 +261,7 @@ static int32_t resolve_facts(expansion *x) {
 static void append_terminal(lud_proof_successors *out, int32_t predicate, lud_proof_step step) {
     int32_t at = out->begin[out->n];
     out->atoms[at] = (lud_proof_atom){.predicate = predicate};
-    out->hash[out->n] = 0;
+    out->hash[out->n] = lud_proof_atom_hash(&out->atoms[at]); /* proof, dead end and giving up differ */
     out->step[out->n] = step;
     out->begin[++out->n] = at + 1;
 }

@@ -48,7 +48,7 @@ static void test_without_sdl_works(void **state) {
     works(WITHOUT("sdl", "solve", tiny, "-o", in_folder("solution")), "states");
     works(WITHOUT("sdl", "train", LUDUS_SOURCE_DIR "/scenarios/particle/simple.yaml", "-o", run, "--set",
                   "learner.steps=2000"),
-          "ludus plot");
+          " plot ");
     works(WITHOUT("sdl", "plot", run, "-c", "return", "-o", curves), "");
     assert_true(lud_file_exists(curves));
     works(WITHOUT("sdl", "record", tiny, "-o", data, "--episodes", "2"), "2 episodes");

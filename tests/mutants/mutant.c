@@ -1,10 +1,10 @@
 /* Built into every program of the instrumented copy. It stands between a test program and cmocka:
  *
  *   LUDUS_MUTANT        the number of the mutant that is switched on
- *   LUDUS_MUTANT_TESTS  which tests of the program are run, in this order: 3,0,7; the first that fails ends it
- *   LUDUS_MUTANT_TRACE  a file that gets a line a test: its number, processor seconds, whether it passed, and
- *                       the numbers of the mutants whose functions it entered. What processes that test NUMBER
- *                       starts enter stands in FILE.NUMBER. */
+ *   LUDUS_MUTANT_TESTS  which tests of the program are run, in this order: 3,0,7; the first that fails ends
+ * it LUDUS_MUTANT_TRACE  a file that gets a line a test: its number, processor seconds, whether it passed,
+ * and the numbers of the mutants whose functions it entered. What processes that test NUMBER starts enter
+ * stands in FILE.NUMBER. */
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <setjmp.h>
@@ -53,7 +53,7 @@ __attribute__((destructor)) static void end(void) {
 
 enum { TESTS_MOST = 512 };
 static struct CMUnitTest original[TESTS_MOST], chosen[TESTS_MOST];
-static int numbers[TESTS_MOST], now; /* of the test that runs, among all of the program */
+static int numbers[TESTS_MOST], now;              /* of the test that runs, among all of the program */
 static unsigned char in_common[LUD_MUTANTS_MOST]; /* entered before the first test */
 static double began;
 static int passed, n_before;
@@ -62,7 +62,8 @@ static double seconds_used(void) {
     struct rusage own, of_children;
     getrusage(RUSAGE_SELF, &own);
     getrusage(RUSAGE_CHILDREN, &of_children);
-    return (double)(own.ru_utime.tv_sec + own.ru_stime.tv_sec + of_children.ru_utime.tv_sec + of_children.ru_stime.tv_sec) +
+    return (double)(own.ru_utime.tv_sec + own.ru_stime.tv_sec + of_children.ru_utime.tv_sec +
+                    of_children.ru_stime.tv_sec) +
            1e-6 * (double)(own.ru_utime.tv_usec + own.ru_stime.tv_usec + of_children.ru_utime.tv_usec +
                            of_children.ru_stime.tv_usec);
 }
