@@ -15,8 +15,8 @@
 #include "learn/learner.h"
 #include "learn/runs/parameters.h"
 #include "sim/batch.h"
-#include "sim/levels/levels.h"
-#include "sim/statespace.h"
+#include "sim/statespace/levels.h"
+#include "sim/statespace/statespace.h"
 
 typedef struct inspect_values {
     lud_scenario_flags scenario;

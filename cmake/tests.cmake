@@ -6,10 +6,10 @@ set(ludus_thread_tests
   library/test_handles_in_threads sim/particle/test_particle_properties sim/proof/test_proof_batch sim/test_batch
   sim/test_statespace)
 
-# Those that take half a minute and more of a processor's time; `make test` leaves them to `make test-all`.
+# Those that take some half a minute and more of a processor's time; `make test` leaves them to `make test-all`.
 set(ludus_long_tests
-  learn/test_cuda_learners_emulated learn/nn/test_cuda_optimisers_emulated learn/test_cuda_golden_emulated
-  learn/test_out_of_memory)
+  cli/test_first_hour cli/test_ranks cli/test_starved learn/test_cuda_golden_emulated learn/test_cuda_learners_emulated
+  learn/nn/test_cuda_optimisers_emulated learn/test_defaults learn/test_out_of_memory learn/test_strangers)
 
 pkg_check_modules(CMOCKA REQUIRED IMPORTED_TARGET cmocka)
 set(nowhere ${PROJECT_BINARY_DIR}/tests-run-here)

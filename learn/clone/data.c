@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/interrupt.h"
-#include "sim/statespace_build.h"
+#include "sim/statespace/statespace_build.h"
 
 /* ---- whether a file fits ---- */
 

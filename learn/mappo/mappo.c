@@ -425,24 +425,24 @@ static void report(lud_learner *learner, lud_text *out) {
     if (profile->calls > 0) lud_profile_print(profile, out);
 }
 
-const lud_learner_kind lud_mappo_learner = {.name = "graph-mappo",
-                                            .about =
-                                                "PPO with shared parameters, or those of each role: MAPPO "
-                                                "and IPPO, graph networks, magnitude and direction",
-                                            .options = &lud_mappo_option_table,
-                                            .values = offsetof(mappo, options),
-                                            .over_processes = true,
-                                            .counts_steps = true,
-                                            .create = create,
-                                            .destroy = destroy,
-                                            .iterate = iterate,
-                                            .evaluate = evaluate,
-                                            .visit = visit,
-                                            .visit_policy = visit_policy,
-                                            .score = {.column = "evaluation/return"},
-                                            .training_score = {.column = "return"},
-                                            .join = lud_mappo_join,
-                                            .report = report,
-                                            .honours = LUD_HONOURS_CURVES | LUD_HONOURS_AGAINST,
-                                            .adds_to_evaluation = true,
-                                            .evaluate_run = lud_mappo_evaluate_run};
+const lud_learner_kind lud_mappo_learner = {
+    .name = "graph-mappo",
+    .about = "PPO with networks that agents share: MAPPO, IPPO, graph networks, magnitude and direction",
+    .options = &lud_mappo_option_table,
+    .values = offsetof(mappo, options),
+    .over_processes = true,
+    .counts_steps = true,
+    .create = create,
+    .destroy = destroy,
+    .iterate = iterate,
+    .evaluate = evaluate,
+    .visit = visit,
+    .visit_policy = visit_policy,
+    .score = {.column = "evaluation/return"},
+    .training_score = {.column = "return"},
+    .join = lud_mappo_join,
+    .report = report,
+    .honours = LUD_HONOURS_CURVES | LUD_HONOURS_AGAINST,
+    .adds_to_evaluation = true,
+    .evaluate_run = lud_mappo_evaluate_run,
+};

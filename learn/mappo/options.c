@@ -87,8 +87,7 @@ static const lud_option mappo_options[] = {
          "the critic sees the observations of all agents (MAPPO), else its own only (IPPO)", AUTO),
     LUD_MAPPO_IDENTIFY_ROW(, true),
     TREE(groups, "networks for each role instead of shared ones: kinds (one for each kind of agents, team or "
-                 "role), or "
-                 "groups by name: {predators: adversary, prey: [agent, 5]}"),
+                 "role), or groups by name: {predators: adversary, prey: [agent, 5]}"),
     BOOL(factored, "false",
          "of agents that move and speak: a move and a word are drawn independently, else one of all pairs",
          AUTO),

@@ -1,7 +1,7 @@
 /* Where the parts of the picture are, and where the camera looks. */
 #pragma once
 
-#include "render/viewer/comparison.h"
+#include "render/viewer/panels/comparison.h"
 #include "render/viewer/training.h"
 
 typedef struct lud_view_layout {

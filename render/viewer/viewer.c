@@ -4,7 +4,7 @@
 
 #include "render/canvas/picture.h"
 #include "render/sides_draw.h"
-#include "render/viewer/help.h"
+#include "render/viewer/panels/help.h"
 #include "render/viewer/viewer_parts.h"
 
 static void free_stages(lud_stage *stages, int n) {

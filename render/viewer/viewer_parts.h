@@ -3,13 +3,13 @@
 #pragma once
 
 #include "render/viewer/file_watch.h"
-#include "render/viewer/inspector.h"
 #include "render/viewer/layout.h"
-#include "render/viewer/message.h"
+#include "render/viewer/panels/inspector.h"
+#include "render/viewer/panels/message.h"
+#include "render/viewer/panels/timeline.h"
+#include "render/viewer/panels/tip.h"
 #include "render/viewer/playback.h"
 #include "render/viewer/recording.h"
-#include "render/viewer/timeline.h"
-#include "render/viewer/tip.h"
 
 typedef struct lud_mouse {
     bool dragging, scrubbing, dragged;

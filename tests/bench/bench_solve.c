@@ -7,8 +7,8 @@
 
 #include "base/clock.h"
 #include "learn/empo/exact/level_sweep.h"
-#include "sim/levels/levels.h"
 #include "sim/scenario.h"
+#include "sim/statespace/levels.h"
 #include "tests/bench/bench.h"
 
 enum { N_TRIALS = 5 };

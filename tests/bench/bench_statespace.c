@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "sim/multigrid/grid_model.h"
-#include "sim/statespace.h"
+#include "sim/statespace/statespace.h"
 #include "tests/bench/bench.h"
 
 enum { WIDTH = 9, HEIGHT = 7, N_TRIALS = 3 };

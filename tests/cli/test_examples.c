@@ -15,7 +15,7 @@
 #include "cli/support_program.h"
 #include "sim/lamps/lamps.h"
 #include "sim/scenario.h"
-#include "sim/statespace.h"
+#include "sim/statespace/statespace.h"
 
 #define DOCS     LUDUS_SOURCE_DIR "/docs/"
 #define EXAMPLES DOCS "examples/"

@@ -8,7 +8,7 @@
 
 #include <xxhash.h>
 
-#include "sim/levels/level_file.h"
+#include "sim/statespace/level_file.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t length);
 

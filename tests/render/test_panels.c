@@ -15,7 +15,7 @@
 #include <SDL.h>
 
 #include "base/file.h"
-#include "render/viewer/scroll.h"
+#include "render/viewer/panels/scroll.h"
 #include "render/viewer/viewer.h"
 
 static char folder[] = "/tmp/ludus-panels-XXXXXX";

@@ -17,9 +17,9 @@
 #include "base/interrupt.h"
 #include "folder.h"
 #include "full_disk.h"
-#include "sim/levels/levels.h"
 #include "sim/scenario.h"
-#include "sim/statespace.h"
+#include "sim/statespace/levels.h"
+#include "sim/statespace/statespace.h"
 #include "sim/support_walk.h"
 
 TEST_FOLDER("/tmp/ludus-levels-XXXXXX")

@@ -13,14 +13,14 @@
 #include "base/file.h"
 #include "out_of_memory.h"
 #include "sim/batch.h"
-#include "sim/levels/levels.h"
 #include "sim/multigrid/grid_view.h"
 #include "sim/proof/knowledge/family_tree.h"
 #include "sim/proof/proof_batch.h"
 #include "sim/proof/proof_tree.h"
 #include "sim/proof/prover.h"
 #include "sim/scenario.h"
-#include "sim/statespace.h"
+#include "sim/statespace/levels.h"
+#include "sim/statespace/statespace.h"
 
 static char folder[] = "/tmp/ludus-memory-XXXXXX";
 

@@ -12,9 +12,9 @@
 #include <cmocka.h>
 #include <xxhash.h>
 
-#include "sim/state_sort.h"
-#include "sim/state_table.h"
-#include "sim/statespace.h"
+#include "sim/statespace/state_sort.h"
+#include "sim/statespace/state_table.h"
+#include "sim/statespace/statespace.h"
 #include "sim/support_walk.h"
 
 /* The plain way: a list of states with linear search, layer by layer. */

@@ -9,7 +9,7 @@
 #include "kernels/device.h"
 #include "learn/empo/layout.h"
 #include "learn/empo/theory.h"
-#include "sim/statespace.h"
+#include "sim/statespace/statespace.h"
 
 /* What is solved. */
 typedef struct lud_empo_problem {

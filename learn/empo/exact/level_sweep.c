@@ -8,8 +8,8 @@
 #include "base/progress.h"
 #include "learn/empo/exact/one_state.h"
 #include "learn/empo/exact/open_goals.h"
-#include "sim/expansion.h"
-#include "sim/state_table.h"
+#include "sim/statespace/expansion.h"
+#include "sim/statespace/state_table.h"
 
 enum { SLAB_BYTES = 64 << 20, SHARES = 8 /* blocks of a thread in a slab, at least, where it has as many */ };
 

@@ -1,7 +1,7 @@
 /* The order of backward induction: levels of states whose successors are all in later levels. */
 #pragma once
 
-#include "sim/statespace.h"
+#include "sim/statespace/statespace.h"
 
 typedef struct lud_empo_levels {
     int n;

@@ -5,7 +5,7 @@
 
 #include "base/interrupt.h"
 #include "base/random.h"
-#include "sim/state_table.h"
+#include "sim/statespace/state_table.h"
 
 enum { MOST_STATES = 20000, MOST_JOINT_ACTIONS = 4096, MOST_GOALS = 8 };
 enum { MOST_EPISODES = 4096, MOST_STEPS = 1 << 20 };

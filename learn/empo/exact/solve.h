@@ -6,8 +6,8 @@
 #include "learn/empo/exact/options.h"
 #include "learn/empo/exact/solution.h"
 #include "learn/runs/lock.h"
-#include "sim/levels/levels.h"
 #include "sim/scenario.h"
+#include "sim/statespace/levels.h"
 
 /* How: with the whole graph, what memory does not hold of it in files; or level by level, with two levels in
  * memory and the graph listed twice, which takes a world that counts its steps. The results are the same. */

@@ -15,7 +15,7 @@
 #include "sim/multigrid/file/grid_generate.h"
 #include "sim/multigrid/file/grid_parse.h"
 #include "sim/multigrid/grid_model.h"
-#include "sim/statespace.h"
+#include "sim/statespace/statespace.h"
 
 static lud_arena *arena;
 

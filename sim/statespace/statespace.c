@@ -1,4 +1,4 @@
-#include "sim/statespace.h"
+#include "sim/statespace/statespace.h"
 
 #include <assert.h>
 #include <inttypes.h>
@@ -9,11 +9,11 @@
 #include "base/clock.h"
 #include "base/interrupt.h"
 #include "base/progress.h"
-#include "sim/distributions.h"
-#include "sim/expansion.h"
-#include "sim/state_sort.h"
-#include "sim/state_table.h"
-#include "sim/statespace_build.h"
+#include "sim/statespace/distributions.h"
+#include "sim/statespace/expansion.h"
+#include "sim/statespace/state_sort.h"
+#include "sim/statespace/state_table.h"
+#include "sim/statespace/statespace_build.h"
 
 /* How it works. A layer is expanded in rounds. In a round every thread (1) lists the successors of its block
  * of states into buffers of its own, then, after one thread has made room for all that was found, (2) looks

@@ -1,7 +1,7 @@
 /* What building a state space and guessing its size have in common. Not for use outside this folder. */
 #pragma once
 
-#include "sim/statespace.h"
+#include "sim/statespace/statespace.h"
 
 /* Memory that this process may still take without swapping, bytes: what the machine and its control group
  * leave. */

@@ -9,8 +9,8 @@
 
 #include <stdio.h>
 
-#include "sim/levels/level_file.h"
-#include "sim/statespace.h"
+#include "sim/statespace/level_file.h"
+#include "sim/statespace/statespace.h"
 
 typedef struct lud_levels_options {
     uint64_t seed;         /* key of the reset that draws the first state */

@@ -4,8 +4,8 @@
 
 #include "base/interrupt.h"
 #include "base/progress.h"
-#include "sim/state_table.h"
-#include "sim/statespace_build.h"
+#include "sim/statespace/state_table.h"
+#include "sim/statespace/statespace_build.h"
 
 /* A layer is known by a sample of at most SAMPLE states. The sample is expanded in two halves; states that
  * both halves lead to tell how large the next layer is, as recaptured fish tell how many swim in a lake

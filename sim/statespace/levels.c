@@ -1,4 +1,4 @@
-#include "sim/levels/levels.h"
+#include "sim/statespace/levels.h"
 
 #include <assert.h>
 #include <inttypes.h>
@@ -9,10 +9,10 @@
 #include "base/clock.h"
 #include "base/interrupt.h"
 #include "base/progress.h"
-#include "sim/expansion.h"
-#include "sim/state_sort.h"
-#include "sim/state_table.h"
-#include "sim/statespace_build.h"
+#include "sim/statespace/expansion.h"
+#include "sim/statespace/state_sort.h"
+#include "sim/statespace/state_table.h"
+#include "sim/statespace/statespace_build.h"
 
 /* As in sim/statespace.c, threads list the successors of blocks of states, then, after one of them has made
  * room, look them up in a table they share. Here the table has the states of the next level only, and no rows

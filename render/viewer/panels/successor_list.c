@@ -1,4 +1,4 @@
-#include "render/viewer/successor_list.h"
+#include "render/viewer/panels/successor_list.h"
 
 #include <stdlib.h>
 

@@ -1,4 +1,4 @@
-#include "sim/state_table.h"
+#include "sim/statespace/state_table.h"
 
 #include <stdlib.h>
 #include <string.h>

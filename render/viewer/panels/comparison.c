@@ -1,4 +1,4 @@
-#include "render/viewer/comparison.h"
+#include "render/viewer/panels/comparison.h"
 
 #include <math.h>
 #include <stdio.h>

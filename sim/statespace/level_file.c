@@ -1,4 +1,4 @@
-#include "sim/levels/level_file.h"
+#include "sim/statespace/level_file.h"
 
 #include <errno.h>
 #include <fcntl.h>

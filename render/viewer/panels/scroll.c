@@ -1,4 +1,4 @@
-#include "render/viewer/scroll.h"
+#include "render/viewer/panels/scroll.h"
 
 #include <math.h>
 

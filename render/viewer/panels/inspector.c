@@ -1,4 +1,4 @@
-#include "render/viewer/inspector.h"
+#include "render/viewer/panels/inspector.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -1,4 +1,4 @@
-#include "sim/distributions.h"
+#include "sim/statespace/distributions.h"
 
 #include <stdlib.h>
 #include <string.h>

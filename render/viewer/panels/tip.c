@@ -1,4 +1,4 @@
-#include "render/viewer/tip.h"
+#include "render/viewer/panels/tip.h"
 
 #include <math.h>
 

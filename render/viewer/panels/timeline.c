@@ -1,4 +1,4 @@
-#include "render/viewer/timeline.h"
+#include "render/viewer/panels/timeline.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -1,4 +1,4 @@
-#include "render/viewer/help.h"
+#include "render/viewer/panels/help.h"
 
 static const char *const help_lines[][2] = {
     {"Time", NULL},

@@ -1,9 +1,9 @@
 /* The right column: what is selected, who acts, what they got, and what may come next. */
 #pragma once
 
-#include "render/viewer/scroll.h"
+#include "render/viewer/panels/scroll.h"
+#include "render/viewer/panels/successor_list.h"
 #include "render/viewer/selection.h"
-#include "render/viewer/successor_list.h"
 #include "render/viewer/takeover.h"
 
 /* Where its agents were drawn, `a_row` of them side by side. */

@@ -1,4 +1,4 @@
-#include "sim/state_sort.h"
+#include "sim/statespace/state_sort.h"
 
 #include <omp.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-#include "render/viewer/message.h"
+#include "render/viewer/panels/message.h"
 
 #include <math.h>
 #include <stdarg.h>

@@ -1,11 +1,11 @@
-#include "sim/expansion.h"
+#include "sim/statespace/expansion.h"
 
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "sim/state_table.h"
-#include "sim/statespace_build.h"
+#include "sim/statespace/state_table.h"
+#include "sim/statespace/statespace_build.h"
 
 enum {
     BLOCK_RECORDS = 32768, /* successors a thread gathers at once, about: its buffers stay in the cache */
