@@ -19,8 +19,8 @@ static const char *const graphs[] = {LUDUS_SOURCE_DIR "/scenarios/proof/family_t
 static const char *const networks[] = {
     "{embedding_size: 64, hidden: 256, layers: 1, temperature: 0.1, states: mean}",
     "{embedding_size: 24, hidden: 48, layers: 1, temperature: 0.2, states: concat, atoms: concat}",
-    "{embedding_size: 24, hidden: 48, layers: 1, temperature: 0.2, states: transformer, atoms: rotate, "
-    "look_ahead: 1}",
+    ("{embedding_size: 24, hidden: 48, layers: 1, temperature: 0.2, states: transformer, atoms: rotate, "
+     "look_ahead: 1}"),
     "{embedding_size: 16, hidden: 32, layers: 0, temperature: 0.5, states: rnn, atoms: attention}"};
 
 typedef struct opened {
