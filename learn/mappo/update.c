@@ -231,11 +231,11 @@ static void scale_advantages(mappo *m) {
     for (int k = 0; k < m->n_groups; k++) {
         const lud_mappo_group *g = &m->groups[k];
         const int64_t n = steps * g->n_agents;
-        float *returns = m->columns_of_group + samples;
         if (g->whole) {
             lud_advantage_scale_rollout(samples, &m->options.update, b->returns, b->advantages);
             continue;
         }
+        float *returns = m->columns_of_group + samples;
         take_columns(m, g, steps, b->advantages, m->columns_of_group, false);
         take_columns(m, g, steps, b->returns, returns, false);
         lud_advantage_scale_rollout(n, &m->options.update, returns, m->columns_of_group);
