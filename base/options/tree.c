@@ -333,6 +333,20 @@ lud_status lud_tree_int(lud_tree *node, int64_t minimum, int64_t maximum, int64_
                              (long long)maximum);
 }
 
+lud_status lud_tree_memory(lud_tree *node, double minimum, double maximum, double *gibibytes,
+                           lud_error *error) {
+    node->used = true;
+    double read;
+    const char *end;
+    if (node->kind == LUD_TREE_SCALAR && !node->quoted && lud_number_memory(node->text, &end, &read) &&
+        !*end && read >= minimum && read <= maximum) {
+        *gibibytes = read;
+        return LUD_OK;
+    }
+    return lud_tree_expected(
+        node, error, "memory in GiB, or with its unit (0.5, 512M, 8G), from %g to %g GiB", minimum, maximum);
+}
+
 lud_status lud_tree_real(lud_tree *node, double minimum, double maximum, double *value, lud_error *error) {
     node->used = true;
     double read;

@@ -107,8 +107,12 @@ static void choose_updates(lud_automatic *a, lud_mappo_options *o, const world_s
     lud_automatic_set(a, &o->update.entropy_coefficient, w->grid ? 0.05 : 0.01,
                       w->grid ? "rare ways to a reward are not forgotten"
                               : "every step tells how good it was");
-    if (w->counted)
+    if (w->counted) {
+        const bool open = lud_automatic_is_open(a, &o->novelty);
         lud_automatic_set(a, &o->novelty, 0.05, "go where nobody has been, at first; rare rewards lie there");
+        lud_automatic_set(a, &o->novelty_relative, open,
+                          open ? "of the most that has been earned, whatever rewards are counted in" : NULL);
+    }
     lud_automatic_set(a, &o->decay_entropy, 1, "first look around, then do what is best");
     lud_automatic_set(a, &o->update.gamma, fmin(fmax(1.0 - 1.0 / w->horizon, 0.99), 0.998),
                       "episodes have up to %g steps", w->horizon);

@@ -193,7 +193,8 @@ static lud_status open_novelty(mappo *m, const lud_scenario *s, lud_error *error
         return lud_fail(error, LUD_ERROR_UNSUPPORTED,
                         "learner.novelty: visits are counted on the host, and %s steps the world itself",
                         m->device->name);
-    lud_mappo_novelty_open(&m->novelty, &m->arrays, b->n_steps * b->n_rows);
+    lud_mappo_novelty_open(&m->novelty, &m->arrays, b->n_steps * b->n_rows, s->model->layout.n_agents,
+                           m->options.novelty_relative);
     return LUD_OK;
 }
 

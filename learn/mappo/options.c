@@ -114,6 +114,10 @@ static const lud_option mappo_options[] = {
          "what an agent is paid in training for being where it has seldom been, over the root of how often "
          "anybody of its number was there; falls to 0 over the first half. In multigrid",
          AUTO),
+    BOOL(novelty_relative, "false",
+         "that pay is a share of the most that has been earned so far: the largest discounted sum of rewards "
+         "that followed a step within its rollout; false: in units of reward",
+         AUTO),
     REAL_AT("target_kl", update.target_kl, "0", 0, 1e9,
             "an update ends when a minibatch's divergence from the policy that acted passes 1.5 of it; 0: "
             "never",

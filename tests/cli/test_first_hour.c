@@ -181,6 +181,16 @@ static void test_numbers(void **state) {
     refused(LUDUS("sweep", KEY, "-v", "learner.beta_r=1e-400,1"), "expected KEY=a,b,c");
     refused(LUDUS("solve", KEY, "-o", in_folder("none"), "--memory", "1e-400"), "found '1e-400'");
     done(LUDUS("inspect", KEY, "--count", "--memory", "0.5"), "reachable: 1589 states");
+    done(LUDUS("inspect", KEY, "--count", "--memory", "500M"), "reachable: 1589 states");
+    done(LUDUS("inspect", KEY, "--count", "-m", "1 GiB"), "KiB of memory");
+    refused(
+        LUDUS("inspect", KEY, "--count", "--memory", "8GB"),
+        "--memory: expected memory in GiB, or with its unit (8, 8G, 500M), from 0.001 to 1e+06 GiB, found "
+        "'8GB'");
+    refused(LUDUS("solve", KEY, "-o", in_folder("none"), "--memory=10K"), "found '10K'");
+    refused(LUDUS("train", NICHE, "-o", in_folder("none"), "--set", "learner.met_memory=1GB"),
+            "met_memory: expected memory in GiB, or with its unit (0.5, 512M, 8G), from 0 to 1000 GiB, found "
+            "'1GB'");
     refused(LUDUS("train", NICHE, "-o", in_folder("none"), "--set", "run.steps=100"),
             "run.steps counts environment steps, by which empo-phase2 does not");
 }

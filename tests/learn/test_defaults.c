@@ -144,7 +144,7 @@ static void people_and_robots(void **state) {
     (void)state;
     bed b = open_bed(SCENARIO("between"));
     const lud_empo_learner_options *o = empo_options(&b);
-    assert_true(o->met_mebibytes > 0.0 && o->expected_people && !o->use_lookup_tables);
+    assert_true(o->met_memory > 0.0 && o->expected_people && !o->use_lookup_tables);
     assert_string_equal(o->human_prior->text, "exact");
     assert_int_equal(o->restart_from, LUD_EMPO_SUCCESSORS);
     assert_in_range(o->stages.total, 5000, 30000);
@@ -152,7 +152,7 @@ static void people_and_robots(void **state) {
     static const char *const tables[] = {"learner.use_lookup_tables=true"};
     b = open_with(SCENARIO("between"), tables, 1);
     o = empo_options(&b);
-    assert_true(o->use_lookup_tables && o->expected_people && o->lookup_lr == 1.0 && o->met_mebibytes == 0.0);
+    assert_true(o->use_lookup_tables && o->expected_people && o->lookup_lr == 1.0 && o->met_memory == 0.0);
     assert_int_equal(o->restart_from, LUD_EMPO_SUCCESSORS);
     assert_in_range(o->stages.total, 5000, 20000);
     close_bed(&b);
@@ -161,7 +161,7 @@ static void people_and_robots(void **state) {
     o = empo_options(&b);
     assert_false(o->use_lookup_tables);
     assert_null(o->human_prior);
-    assert_true(o->met_mebibytes > 0.0 && o->log_space && o->stages.cosine_decay);
+    assert_true(o->met_memory > 0.0 && o->log_space && o->stages.cosine_decay);
     assert_int_equal(o->hidden_dim, 64);
     close_bed(&b);
     /* a person who wants nothing in some places has no exact policy: it is said, and heuristic */
