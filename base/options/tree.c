@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/file.h"
 #include "base/number.h"
@@ -359,6 +360,18 @@ lud_status lud_tree_real(lud_tree *node, double minimum, double maximum, double 
     if (maximum == HUGE_VAL) return lud_tree_expected(node, error, "a number of at least %g", minimum);
     if (minimum == -HUGE_VAL) return lud_tree_expected(node, error, "a number of at most %g", maximum);
     return lud_tree_expected(node, error, "a number from %g to %g", minimum, maximum);
+}
+
+lud_status lud_tree_check_file(const lud_tree *node, const char *path, lud_error *error) {
+    const int descriptor = lud_file_descriptor(path);
+    if (descriptor >= 0) {
+        close(descriptor);
+        return LUD_OK;
+    }
+    const int reason = errno;
+    return lud_invalid_at(
+        error, node ? node->place : (lud_place){0}, "%s%sexpected a file that can be read, found %s: %s",
+        node && node->key ? node->key : "", node && node->key ? ": " : "", path, strerror(reason));
 }
 
 lud_status lud_tree_bool(lud_tree *node, bool *value, lud_error *error) {

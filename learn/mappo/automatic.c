@@ -110,8 +110,7 @@ static void choose_updates(lud_automatic *a, lud_mappo_options *o, const world_s
     if (w->counted) {
         const bool open = lud_automatic_is_open(a, &o->novelty);
         lud_automatic_set(a, &o->novelty, 0.05, "go where nobody has been, at first; rare rewards lie there");
-        lud_automatic_set(a, &o->novelty_relative, open,
-                          open ? "of the most that has been earned, whatever rewards are counted in" : NULL);
+        lud_automatic_set(a, &o->novelty_relative, open, open ? "it grows with what is earned" : NULL);
     }
     lud_automatic_set(a, &o->decay_entropy, 1, "first look around, then do what is best");
     lud_automatic_set(a, &o->update.gamma, fmin(fmax(1.0 - 1.0 / w->horizon, 0.99), 0.998),

@@ -313,6 +313,11 @@ static learned sum_groups(const mappo *m) {
     return all;
 }
 
+static lud_status can_begin(lud_learner *learner, lud_error *error) {
+    const mappo *m = (mappo *)learner;
+    return m->options.start ? lud_mappo_begin_with(m->groups[0].update, m->options.start, error) : LUD_OK;
+}
+
 static lud_status iterate(lud_learner *learner, double *row, lud_error *error) {
     mappo *m = (mappo *)learner;
     const double began = lud_clock_seconds();
@@ -436,6 +441,7 @@ const lud_learner_kind lud_mappo_learner = {
     .create = create,
     .destroy = destroy,
     .iterate = iterate,
+    .can_begin = can_begin,
     .evaluate = evaluate,
     .visit = visit,
     .visit_policy = visit_policy,

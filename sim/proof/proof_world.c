@@ -1,4 +1,3 @@
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -196,8 +195,7 @@ static bool make_absolute(lud_arena *arena, const char *file, lud_proof_options 
 }
 
 /* A file that cannot be opened is told where the scenario names it. */
-static lud_status check_files(const lud_proof_options *o, lud_tree *section, const char *file,
-                              lud_error *error) {
+static lud_status check_files(const lud_proof_options *o, const lud_tree *section, lud_error *error) {
     const struct {
         const char *section, *key, *path;
     } files[] = {{NULL, "facts", o->facts},
@@ -208,15 +206,9 @@ static lud_status check_files(const lud_proof_options *o, lud_tree *section, con
                  {NULL, "domains", o->domains},
                  {"scores", "file", o->scores.file}};
     for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
-        const int descriptor = files[i].path ? lud_file_descriptor(files[i].path) : -1;
-        if (descriptor >= 0) close(descriptor);
-        if (!files[i].path || descriptor >= 0) continue;
-        const int reason = errno;
+        if (!files[i].path) continue;
         const lud_tree *in = section && files[i].section ? lud_tree_find(section, files[i].section) : section;
-        const lud_tree *node = in ? lud_tree_find(in, files[i].key) : NULL;
-        return lud_invalid_at(error, node ? node->place : (lud_place){file, 0, 0},
-                              "%s: expected a file that can be read, found %s: %s", files[i].key,
-                              files[i].path, strerror(reason));
+        LUD_TRY(lud_tree_check_file(in ? lud_tree_find(in, files[i].key) : NULL, files[i].path, error));
     }
     return LUD_OK;
 }
@@ -248,7 +240,7 @@ static lud_status parse(const lud_world *world, lud_tree *root, const char *file
         status =
             lud_options_read(&lud_proof_option_table, arena, lud_tree_get(root, "proof"), &options, error);
     if (!status && !make_absolute(arena, file, &options)) status = lud_out_of_memory(error);
-    if (!status) status = check_files(&options, lud_tree_find(root, "proof"), file, error);
+    if (!status) status = check_files(&options, lud_tree_find(root, "proof"), error);
     if (!status) status = lud_proof_model_load(&options, file, seed, &loaded, error);
     if (!status && loaded->pools[options.queries.play].n == 0) {
         status = no_queries(loaded, &options, file, error);

@@ -68,9 +68,9 @@ void lud_mappo_novelty_earn(lud_mappo_novelty *n, int64_t n_steps, int64_t n_row
 }
 
 double lud_mappo_novelty_unit(const lud_mappo_novelty *n, const int *agents, int64_t n_agents) {
-    double most = 0.0;
+    double most = 1.0;
     for (int64_t i = 0; i < n_agents && n->earned; i++) most = fmax(most, (double)n->earned[agents[i]]);
-    return most > 0.0 ? most : 1.0;
+    return most;
 }
 
 double lud_mappo_novelty_weight(double weight, uint64_t iteration, uint64_t n_iterations) {

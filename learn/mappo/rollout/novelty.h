@@ -35,8 +35,9 @@ void lud_mappo_novelty_count(lud_mappo_novelty *novelty, int64_t n_samples);
  * found. masks[n_steps + 1][n_rows]: 0 where an episode begins. */
 void lud_mappo_novelty_earn(lud_mappo_novelty *novelty, int64_t n_steps, int64_t n_rows, double gamma,
                             const float *rewards, const float *masks);
-/* What pay is counted in for these agents, who learn together: the most that one of them has earned; 1 where
- * that is nothing yet or pay is not relative. */
+/* What pay is counted in for these agents, who learn together: the most that one of them has earned, but at
+ * least 1, since what lies ahead of those who have found nothing yet is not known; 1 where pay is not
+ * relative. */
 double lud_mappo_novelty_unit(const lud_mappo_novelty *novelty, const int *agents, int64_t n_agents);
 /* What a visit's share is multiplied by in an iteration of so many. */
 double lud_mappo_novelty_weight(double weight, uint64_t iteration, uint64_t n_iterations);
