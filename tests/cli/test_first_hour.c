@@ -235,6 +235,21 @@ static void test_unsolved(void **state) {
     done(LUDUS("eval", run), "at the start V_r = ");
 }
 
+/* A training that cannot begin leaves nothing that looks like one: the next is not told that there is a run.
+ */
+static void test_no_start(void **state) {
+    (void)state;
+    const char *run = in_folder("no_start");
+    for (int i = 0; i < 2; i++)
+        refused(LUDUS("train", SPREAD, "-o", run, "-q", "--set", "learner.start=nowhere"), "learner.start: ");
+    refused(LUDUS("train", LUDUS_SOURCE_DIR "/scenarios/tribes/village_ticks.yaml", "-o", run, "-q", "--set",
+                  "learner.start=nowhere"),
+            "learner.start: ");
+    refused(LUDUS("run", run), "a folder without scenario.yaml, so no RUN");
+    refused(LUDUS("train", SPREAD, "-o", run, "-q", "--set", "learner.novelty_relative=true"),
+            "nothing is paid for what is new");
+}
+
 /* A training says how it went and what comes next, and goes on by its folder's name alone. */
 /* Types what a training says can be done next, but what opens a window. */
 static int type_next(const char *out) {
@@ -315,8 +330,8 @@ int main(void) {
         cmocka_unit_test(test_hints),    cmocka_unit_test(test_policies),
         cmocka_unit_test(test_keys),     cmocka_unit_test(test_codes),
         cmocka_unit_test(test_numbers),  cmocka_unit_test(test_control_characters),
-        cmocka_unit_test(test_unsolved), cmocka_unit_test(test_training),
-        cmocka_unit_test(test_prover)};
+        cmocka_unit_test(test_unsolved), cmocka_unit_test(test_no_start),
+        cmocka_unit_test(test_training), cmocka_unit_test(test_prover)};
     const int failed = cmocka_run_group_tests(tests, NULL, NULL);
     char line[96];
     snprintf(line, sizeof line, "rm -rf '%s'", folder);
