@@ -60,10 +60,11 @@ uint64_t lud_levels_sweep_bytes(uint64_t n_states, uint64_t n_next, size_t state
 static lud_status keep_within(finder *f, uint64_t bytes) {
     if (bytes > f->levels->peak_bytes) f->levels->peak_bytes = bytes;
     if (bytes <= f->memory_limit) return LUD_OK;
-    return lud_fail(
-        f->error, LUD_ERROR_MEMORY,
-        "levels %d and %d need more than the memory limit of %" PRIu64 " MiB: reached %" PRIu64 " states",
-        f->levels->n - 1, f->levels->n, f->memory_limit >> 20, f->levels->n_states + f->store.n_fresh);
+    char limit[16];
+    return lud_fail(f->error, LUD_ERROR_MEMORY,
+                    "levels %d and %d need more than the memory limit of %s: reached %" PRIu64 " states",
+                    f->levels->n - 1, f->levels->n, lud_format_memory((double)f->memory_limit, limit),
+                    f->levels->n_states + f->store.n_fresh);
 }
 
 static uint64_t bytes_held(const finder *f) {
