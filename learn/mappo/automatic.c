@@ -38,6 +38,9 @@ static world_size measure(const lud_model *model) {
     return w;
 }
 
+/* A critic that sees what all see, for each of them, costs the square of their number. */
+enum { MOST_SEEN_TOGETHER = 32 };
+
 static double power_of_two(double x) {
     return exp2(floor(log2(fmax(x, 1.0)) + 0.5));
 }
@@ -51,10 +54,11 @@ static void choose_networks(lud_automatic *a, lud_mappo_options *o, const world_
         lud_automatic_set(a, &o->identify, differ,
                           differ ? "agents differ, and one policy acts for all"
                                  : "agents are alike: any number can act so");
-        const bool apart = differ && !w->graph;
-        lud_automatic_set(a, &o->centralised, apart,
-                          apart ? "agents may see different things; the critic sees all of them"
-                                : "what an agent sees is enough to value it");
+        const bool apart = differ && !w->graph, few = w->n_agents <= MOST_SEEN_TOGETHER;
+        lud_automatic_set(a, &o->centralised, apart && few,
+                          !apart ? "what an agent sees is enough to value it"
+                          : few  ? "agents may see different things; the critic sees all of them"
+                                 : "what so many agents see, seen by each of them, would be too much");
     }
     lud_automatic_set(a, &o->factored, w->speaks, w->speaks ? "to move and to speak are two choices" : NULL);
     if (w->graph) {

@@ -88,6 +88,20 @@ static void agents_on_a_graph(void **state) {
     close_bed(&b);
 }
 
+/* A critic that sees what all see costs the square of their number. */
+static void crowds(void **state) {
+    (void)state;
+    static const char *const set[] = {"learner={type: graph-mappo}", "run.steps=100"};
+    bed b = open_with(LUDUS_SOURCE_DIR "/scenarios/tribes/market.yaml", set, 2);
+    assert_in_range(b.scenario->model->layout.n_agents, 2, 32);
+    assert_true(mappo_options(&b)->centralised);
+    close_bed(&b);
+    b = open_with(LUDUS_SOURCE_DIR "/scenarios/tribes/crowd.yaml", set, 2);
+    assert_in_range(b.scenario->model->layout.n_agents, 33, 1000);
+    assert_false(mappo_options(&b)->centralised);
+    close_bed(&b);
+}
+
 /* A short training is cut into as many updates as a long one, of fewer samples. */
 static void the_total_counts(void **state) {
     (void)state;
@@ -258,6 +272,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(agents_on_a_map),
         cmocka_unit_test(agents_on_a_graph),
+        cmocka_unit_test(crowds),
         cmocka_unit_test(the_total_counts),
         cmocka_unit_test(what_is_given_holds),
         cmocka_unit_test(queries),
