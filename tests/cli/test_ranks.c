@@ -131,6 +131,10 @@ static const struct {
     {"gate", "particle/simple_tag.yaml",
      "--set run.environments=12 --set learner.steps=900 --set learner.shares=12 --set "
      "learner.gate.mode=threshold"},
+    /* a network for each role, and past versions of them */
+    {"past", "particle/simple_tag.yaml",
+     "--set run.environments=12 --set learner.steps=1500 --set learner.shares=12 --set learner.epochs=2 "
+     "--set learner.groups=kinds --set 'learner.opponents={past: 2, every: 2, share: 0.5}'"},
     {"proof", "defaults/towns.yaml",
      "--set learner.n_envs=24 --set learner.n_steps=16 --set learner.total_steps=768 --set "
      "learner.batch_size=96 "
