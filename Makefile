@@ -92,17 +92,17 @@ test-readers: build python-readers
 test-tidy: build
 	@bash cmake/tidy.sh $(BUILD)
 
-# Two tests repeat trainings that others have too, for many minutes under sanitizers: they run in test-long only.
+# Three tests repeat what others have too, for many minutes under sanitizers: they run in test-long only.
 test-sanitize: install-deps-test
 	@cmake --preset asan-ubsan >/dev/null
 	@cmake --build --preset asan-ubsan
 	ASAN_OPTIONS=detect_stack_use_after_return=1 UBSAN_OPTIONS=print_stacktrace=1 \
 	LSAN_OPTIONS=suppressions=$(CURDIR)/cmake/leaks.supp:print_suppressions=0 \
-	$(CTEST) --test-dir build/asan-ubsan -E '^(cli/test_ranks|learn/test_defaults)$$'
+	$(CTEST) --test-dir build/asan-ubsan -E '^(cli/test_first_hour|cli/test_ranks|learn/test_defaults)$$'
 
 test-threads: install-deps-test
 	@cmake --preset tsan >/dev/null
-	@cmake --build --preset tsan
+	@cmake --build --preset tsan --target thread_tests
 	TSAN_OPTIONS="ignore_noninstrumented_modules=1 halt_on_error=1" \
 	$(CTEST) --test-dir build/tsan -L threads
 
