@@ -52,7 +52,7 @@ python: python-packages
 	@$(PYTHON) -c 'import ludus; print("ludus", ludus.__version__, "is in $(PYTHON)")'
 
 # The examples with PyTorch, Stable-Baselines3 and MPE2 in their short forms, and arrays handed to PyTorch and JAX. What they stand on
-# is installed in two minutes, 1.2 GB in build/python-examples and Debian's archive; they run in half a minute.
+# is installed in two minutes, 0.9 GB in build/python-examples and 0.5 of Debian's; they run in half a minute.
 EXAMPLES := build/python-examples/bin/python
 OVER_BUILD = LUDUS_LIBRARY=$(CURDIR)/$(BUILD)/libludus.so OMP_NUM_THREADS=1 $(EXAMPLES)
 python-examples: install-deps

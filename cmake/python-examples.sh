@@ -18,6 +18,6 @@ if ! has gymnasium jax matplotlib mpe2 pettingzoo pytest scipy stable_baselines3
 fi
 if [ "${1:-}" = --peers ] && ! has envpool minigrid pufferlib; then
   pip -r python/requirements-examples.txt envpool filelock minigrid psutil
-  # The last PufferLib that is built without sources from the network; it names exact versions of all that it uses.
+  # Later ones fetch sources from the network while they are built. It names exact versions of all that it uses; these do as well.
   pip --no-deps pufferlib==1.0.1 gym==0.23.1 gym_notices
 fi

@@ -143,7 +143,7 @@ def pufferlib_own():
     try:
         import pufferlib.ocean
     except ImportError:
-        raise ImportError("it needs PufferLib 2 or 3, whose builds fetch sources from the network") from None
+        raise ImportError("it needs PufferLib 2.0.6 or later, whose builds fetch sources from the network") from None
     return of_vector(pufferlib.ocean.env_creator("puffer_squared")(num_envs=N), 5, dtype=np.int32)
 
 
