@@ -3,10 +3,9 @@ BUILD  := build/release
 CTEST  := ctest --output-on-failure -j$(shell nproc)
 export OMP_WAIT_POLICY ?= passive
 
-.PHONY: all install-deps install-deps-mpi install-deps-test python-readers python-packages python-examples python build program \
-  headless demo test test-all test-format test-long test-examples test-readers test-tidy test-sanitize test-threads build-fuzz \
-  test-fuzz test-fuzz-night test-strangers test-mutants test-chaos test-chaos-short test-soak bench bench-door packages \
-  test-packages clean
+.PHONY: all install-deps install-deps-mpi install-deps-test python-readers python-packages python-examples python test-examples bench-door build program headless demo test test-all test-format test-long test-readers test-tidy \
+  test-sanitize test-threads build-fuzz test-fuzz test-fuzz-night test-strangers \
+  test-mutants test-chaos test-chaos-short test-soak bench packages test-packages clean
 
 all: build
 	@echo 'The program is $(BUILD)/ludus. To call it as the documents do: export PATH="$$PWD/$(BUILD):$$PATH"'
