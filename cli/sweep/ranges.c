@@ -70,9 +70,7 @@ static double grid_number(const lud_sweep_range *r, double t) {
 /* A number drawn from the range by t in [0, 1); whole ones at the ends are as likely as those beside them. */
 static double drawn_number(const lud_sweep_range *r, double t) {
     if (!r->whole) return between(r->low, r->high, r->logarithmic, t);
-    const double low = ceil(r->low), high = floor(r->high);
-    if (low > high) return rint(r->low);
-    return fmin(fmax(rint(between(low - 0.5, high + 0.5, r->logarithmic, t)), low), high);
+    return fmin(fmax(rint(between(r->low - 0.5, r->high + 0.5, r->logarithmic, t)), r->low), r->high);
 }
 
 /* low:high[:count][:log][:int] */
@@ -94,10 +92,11 @@ static lud_status read_ends(const char *text, const char *at, bool sampled, lud_
     }
     if (strncmp(end, ":int", 4) == 0) {
         r->whole = true;
+        r->low = ceil(r->low);
+        r->high = floor(r->high); /* where there is none between them, low is more than high */
         end += 4;
     }
-    if (*end || count > LUD_SWEEP_LIST || !(r->low <= r->high) ||
-        (r->logarithmic && !(r->low > (r->whole ? 0.5 : 0.0))))
+    if (*end || count > LUD_SWEEP_LIST || !(r->low <= r->high) || (r->logarithmic && !(r->low > 0)))
         return range_error(text, error);
     r->n = count > 0 ? (int)count : 2; /* its ends, where nobody asks for a grid */
     for (int i = 0; i < r->n; i++) {

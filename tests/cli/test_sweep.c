@@ -432,6 +432,7 @@ static void mistakes_are_told(void **state) {
         {{"-v", "learner.learning_rat=1e-4,1e-3"}, "--vary learner.learning_rat=1e-4: ", 2},
         {{"-v", "learner.learning_rate=fast"}, "--vary learner.learning_rate=fast: ", 2},
         {{"-v", "learner.hidden_size=4.5"}, "--vary learner.hidden_size=4.5: ", 2},
+        {{"-v", "learner.hidden_size=4.2:4.8:3:int"}, "expected KEY=a,b,c", 2},
         {{"-v", "run.seed=1,2"}, "behind --seeds", 2},
         {{"-v", "learner.tanh=true", "--set", "run.seed=3"}, "behind --seeds", 2},
         {{"-v", "learner.tanh=true", "--seeds", "1,1"}, "--seeds 1,1: expected", 2},
