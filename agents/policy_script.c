@@ -116,6 +116,7 @@ static lud_status read_script(script_policy *self, const lud_model *model, lud_a
         const char *path = lud_path_find(arena, file, values.file);
         lud_tree *root;
         if (!path) return lud_no_memory(error, "a script");
+        LUD_TRY(lud_tree_check_file(lud_tree_find(options, "file"), path, error));
         LUD_TRY(lud_tree_read_file(arena, path, NULL, &root, error));
         static const char *const names[] = {"actions"};
         rows = root->kind == LUD_TREE_MAPPING ? lud_tree_get(root, "actions") : NULL;

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 int lud_number_integer(const char *text, const char **end, int64_t *value) {
     const bool negative = *text == '-';
@@ -61,5 +62,18 @@ bool lud_number_real(const char *text, const char **end, double *value) {
     if (!isfinite(read) || (read == 0.0 && has_value(text, decimal))) return false;
     *end = decimal;
     *value = read;
+    return true;
+}
+
+bool lud_number_memory(const char *text, const char **end, double *gibibytes) {
+    static const char units[] = "KMGT";
+    static const double size[] = {0x1p-20, 0x1p-10, 1.0, 0x1p10};
+    if (!lud_number_real(text, end, gibibytes)) return false;
+    const char *unit = *end + (**end == ' ');
+    const char *known = *unit ? strchr(units, toupper((unsigned char)*unit)) : NULL;
+    if (!known) return true;
+    *gibibytes *= size[known - units];
+    *end = unit + 1;
+    if (known[0] == *unit && unit[1] == 'i' && unit[2] == 'B') *end = unit + 3;
     return true;
 }

@@ -11,3 +11,10 @@ int lud_number_integer(const char *text, const char **end, int64_t *value);
  * False, and *end is `text`, when none begins here; also for what a double cannot hold: a number beyond its
  * range, or one other than 0 that would become 0. */
 bool lud_number_real(const char *text, const char **end, double *value);
+
+/* Memory is given and told in binary units everywhere; options and flags hold it in GiB. */
+#define LUD_GIBIBYTE 1073741824.0
+/* A number of GiB, or one with its unit: K, M, G or T, in small letters too, or KiB, MiB, GiB, TiB, behind a
+ * space or none. Decimal units (MB, GB) are refused: they would be something else. *end and the result as of
+ * lud_number_real. */
+bool lud_number_memory(const char *text, const char **end, double *gibibytes);

@@ -30,6 +30,22 @@ char *lud_format_count(double value, char text[16]) {
     return text;
 }
 
+char *lud_format_memory(double bytes, char text[16]) {
+    static const char *const units[] = {"B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
+    int u = 0;
+    while (bytes >= 999.5 && u < 6) {
+        bytes /= 1024;
+        u++;
+    }
+    if (!(bytes >= 0 && bytes < 1e6))
+        snprintf(text, 16, "? B");
+    else if (u == 0)
+        snprintf(text, 16, "%.0f B", bytes);
+    else
+        snprintf(text, 16, "%.*f %s", bytes >= 99.95 ? 0 : bytes >= 9.995 ? 1 : 2, bytes, units[u]);
+    return text;
+}
+
 char *lud_format_seconds(double seconds, char text[24]) {
     if (!(seconds >= 0 && seconds < 1e9))
         snprintf(text, 24, "?");

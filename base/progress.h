@@ -35,5 +35,7 @@ void lud_progress_finish(lud_progress *progress);
 
 /* `1.24 M`, `512`, `3.1 G`: three significant digits with a decimal prefix. Returns `text`. */
 char *lud_format_count(double value, char text[16]);
+/* Memory: `4.24 GiB`, `612 MiB`, `37 B`: three significant digits with a binary unit. Returns `text`. */
+char *lud_format_memory(double bytes, char text[16]);
 /* `12 s`, `3:07`, `2:15:00`. Returns `text`. */
 char *lud_format_seconds(double seconds, char text[24]);

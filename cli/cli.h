@@ -20,6 +20,7 @@ typedef enum lud_flag_type {
     LUD_FLAG_SWITCH, /* bool; takes no value */
     LUD_FLAG_INT,    /* int64_t */
     LUD_FLAG_REAL,   /* double */
+    LUD_FLAG_MEMORY, /* double: GiB, given as such or with a unit (base/number.h) */
     LUD_FLAG_TEXT,   /* const char * */
     LUD_FLAG_LIST    /* lud_flag_list; may be given several times */
 } lud_flag_type;
@@ -35,7 +36,7 @@ typedef struct lud_flag {
     char letter;      /* short form, or 0 */
     lud_flag_type type;
     size_t offset;           /* of the field in the verb's values */
-    double minimum, maximum; /* INT, REAL: allowed range, both ends included */
+    double minimum, maximum; /* INT, REAL, MEMORY: allowed range, both ends included */
     const char *argument;    /* what stands for the value in the help, e.g. "N" */
     const char *help;
 } lud_flag;
@@ -49,6 +50,8 @@ typedef struct lud_flag {
     FLAG_ROW(name, letter, LUD_FLAG_SWITCH, bool, field, 0, 0, NULL, help)
 #define INT_FLAG(name, letter, field, ...)  FLAG_ROW(name, letter, LUD_FLAG_INT, int64_t, field, __VA_ARGS__)
 #define REAL_FLAG(name, letter, field, ...) FLAG_ROW(name, letter, LUD_FLAG_REAL, double, field, __VA_ARGS__)
+#define MEMORY_FLAG(name, letter, field, ...)                                                                \
+    FLAG_ROW(name, letter, LUD_FLAG_MEMORY, double, field, __VA_ARGS__)
 #define TEXT_FLAG(name, letter, field, ...)                                                                  \
     FLAG_ROW(name, letter, LUD_FLAG_TEXT, const char *, field, 0, 0, __VA_ARGS__)
 #define LIST_FLAG(name, letter, field, ...)                                                                  \
@@ -125,9 +128,8 @@ lud_status lud_scenario_flags_overrides(const lud_scenario_flags *flags, lud_sce
     INT_FLAG("episodes", 'n', field.run.episodes, 1, 1e12, "N", "episodes to run"),                          \
         INT_FLAG("envs", 'e', field.run.environments, 1, 1 << 20, "N", "environments side by side")
 
-/* Memory has one unit in all verbs. */
-#define LUD_MEMORY_FLAG_ROW(field, help) REAL_FLAG("memory", 'm', field, 0.001, 1e6, "GIB", help)
-#define LUD_GIBIBYTE                     1073741824.0
+/* Memory is given alike to all verbs. */
+#define LUD_MEMORY_FLAG_ROW(field, help) MEMORY_FLAG("memory", 'm', field, 0.001, 1e6, "SIZE", help)
 
 /* Loads the scenario with the flags' overrides; a missing file is reported with the nearest name in its
  * folder. Sets OpenMP's number of threads. Free with lud_scenario_destroy. */

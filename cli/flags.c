@@ -50,6 +50,17 @@ static lud_status read_number(const lud_flag *flag, const char *text, bool integ
                        integer ? "an integer" : "a number", flag->minimum, flag->maximum, text);
 }
 
+static lud_status read_memory(const lud_flag *flag, const char *text, double *gibibytes, lud_error *error) {
+    const char *end;
+    if (lud_number_memory(text, &end, gibibytes) && !*end && *gibibytes >= flag->minimum &&
+        *gibibytes <= flag->maximum)
+        return LUD_OK;
+    return lud_invalid(error,
+                       "--%s: expected memory in GiB, or with its unit (8, 8G, 500M), from %g to %g GiB, "
+                       "found '%s'",
+                       flag->name, flag->minimum, flag->maximum, text);
+}
+
 static lud_status set_flag(const lud_flag *flag, const char *text, void *values, lud_error *error) {
     char *field = (char *)values + flag->offset;
     double value;
@@ -64,6 +75,10 @@ static lud_status set_flag(const lud_flag *flag, const char *text, void *values,
         break;
     case LUD_FLAG_REAL:
         LUD_TRY(read_number(flag, text, false, &value, &whole, error));
+        memcpy(field, &value, sizeof value);
+        break;
+    case LUD_FLAG_MEMORY:
+        LUD_TRY(read_memory(flag, text, &value, error));
         memcpy(field, &value, sizeof value);
         break;
     case LUD_FLAG_TEXT:

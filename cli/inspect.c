@@ -7,6 +7,7 @@
 #include "agents/cast.h"
 #include "base/file.h"
 #include "base/interrupt.h"
+#include "base/number.h"
 #include "base/progress.h"
 #include "cli/cli.h"
 #include "cli/data_report.h"
@@ -34,7 +35,9 @@ static const lud_flag flags[] = {
     SWITCH_FLAG("effective", 0, effective, "print the scenario with every default written out"),
     SWITCH_FLAG("estimate", 0, estimate, "estimate the number of reachable states"),
     SWITCH_FLAG("count", 0, count, "find and count every reachable state"),
-    LUD_MEMORY_FLAG_ROW(memory, "memory limit of --count, in GiB; a graph beyond it is counted by levels"),
+    LUD_MEMORY_FLAG_ROW(memory,
+                        "memory limit of --count, in GiB or as 500M, 8G; a graph beyond it is counted by "
+                        "levels"),
     INT_FLAG("episode", 0, episode, 0, 1e12, "N", "data set: tell the first and the last frame of this one"),
     SWITCH_FLAG("verify", 0, verify, "data set: play every episode again and compare"),
     LUD_SCENARIO_FLAG_ROWS(scenario),
@@ -206,9 +209,9 @@ static lud_status estimate(const lud_scenario *s, json_t *root, lud_error *error
         return LUD_OK;
     }
     char states[16], transitions[16], bytes[16];
-    printf("\nreachable, %s: %s states, %s transitions, %d layers, %sB of memory\n", kind,
+    printf("\nreachable, %s: %s states, %s transitions, %d layers, %s of memory\n", kind,
            lud_format_count(e.states, states), lud_format_count(e.transitions, transitions), e.layers,
-           lud_format_count(e.bytes, bytes));
+           lud_format_memory(e.bytes, bytes));
     return LUD_OK;
 }
 
@@ -280,9 +283,9 @@ static lud_status count(const lud_scenario *s, const inspect_values *values, jso
         char bytes[16], rate[16], time[24];
         printf("\nreachable: %" PRIu64 " states (%" PRIu64 " terminal) in %d layers, %" PRIu64
                " transitions\n"
-               "%sB of memory%s, %s, %s states/s\n",
+               "%s of memory%s, %s, %s states/s\n",
                c.n_states, c.n_terminal, c.n_layers, c.n_transitions,
-               lud_format_count((double)c.bytes, bytes), c.by_levels ? ", two levels at a time" : "",
+               lud_format_memory((double)c.bytes, bytes), c.by_levels ? ", two levels at a time" : "",
                lud_format_seconds(c.seconds, time), lud_format_count((double)c.n_states / c.seconds, rate));
     }
     return LUD_OK;

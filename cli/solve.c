@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include "base/file.h"
+#include "base/number.h"
 #include "base/options/json_memory.h"
 #include "base/progress.h"
 #include "cli/cli.h"
@@ -29,8 +30,8 @@ static const lud_flag flags[] = {
     SWITCH_FLAG("resume", 0, resume, "go on with an interrupted solution in RUN"),
     LUD_MEMORY_FLAG_ROW(
         memory,
-        "GiB for the graph or two levels, what is beyond goes to files in RUN; default: three quarters of "
-        "what is free"),
+        "for the graph or two levels, in GiB or as 500M, 8G, what is beyond goes to files in RUN; default: "
+        "three quarters of what is free"),
     TEXT_FLAG("method", 0, method, "METHOD",
               "graph: keep all transitions; levels: two levels in memory; auto (default): levels where "
               "memory does not hold the graph"),
@@ -106,10 +107,10 @@ static lud_status announce(const lud_scenario *s, const lud_statespace_estimate 
     char states[16], bytes[16], disk[16];
     const char *least =
         estimate->exhausted ? "" : "at least about "; /* a sample misses more than it doubles */
-    fprintf(stderr, "%s: %s%s states, %s%sB of memory for %s, %sB for the solution in %s\n", s->name, least,
-            lud_format_count(estimate->states, states), least, lud_format_count(needed, bytes),
+    fprintf(stderr, "%s: %s%s states, %s%s of memory for %s, %s for the solution in %s\n", s->name, least,
+            lud_format_count(estimate->states, states), least, lud_format_memory(needed, bytes),
             by_levels ? "two levels" : "the graph",
-            lud_format_count(estimate->states * (layout.record_doubles * 8.0 + (double)state_bytes), disk),
+            lud_format_memory(estimate->states * (layout.record_doubles * 8.0 + (double)state_bytes), disk),
             options->run);
     return LUD_OK;
 }
@@ -236,11 +237,11 @@ static void print_table(const lud_empo_case *c, const lud_empo_solution *solutio
     printf("time         %12s   graph %.2f s, both phases %.2f s (%s states/s)\n",
            lud_format_seconds(c->graph_seconds + c->solve_seconds, time), c->graph_seconds, c->solve_seconds,
            lud_format_count((double)size.n_states / (c->graph_seconds + c->solve_seconds), rate));
-    printf("memory       %10.0f B   a state for %s, %.0f B for the solution; %sB at most, mapped files "
+    printf("memory       %10.0f B   a state for %s, %.0f B for the solution; %s at most, mapped files "
            "included\n\n",
            (double)(size.graph_bytes + size.graph_file_bytes) / (double)size.n_states,
            c->space ? "the graph" : "two levels and their file", (double)solution->header->record_doubles * 8,
-           lud_format_count(peak_memory(), peak));
+           lud_format_memory(peak_memory(), peak));
     printf("at the start ");
     lud_text text = {0};
     lud_empo_report_print(c->scenario->model, &c->problem->layout, lud_empo_solution_record(solution, 0),

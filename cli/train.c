@@ -150,8 +150,8 @@ static void print_traffic(const lud_ranks *ranks, uint64_t iterations) {
     char sent[16];
     if (!ranks || iterations == 0) return;
     lud_ranks_traffic(ranks, &bytes, &exchanges);
-    printf("%d processes: in an iteration the first sends %sB in %.0f exchanges\n\n", lud_ranks_size(ranks),
-           lud_format_count((double)bytes / (double)iterations, sent),
+    printf("%d processes: in an iteration the first sends %s in %.0f exchanges\n\n", lud_ranks_size(ranks),
+           lud_format_memory((double)bytes / (double)iterations, sent),
            (double)exchanges / (double)iterations);
 }
 

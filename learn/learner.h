@@ -81,6 +81,10 @@ typedef struct lud_learner_kind {
      * resumed run, ends the iteration with the same row and the same bits. */
     bool goes_on_within;
     lud_status (*iterate)(lud_learner *learner, double *row, lud_error *error);
+    /* Whether that from which a training begins anew is there and fits (a RUN to start from): asked before
+     * its folder is made, so that what is missing leaves none. The first iteration reads it, also of a run
+     * that was stopped before it. Null: nothing is needed. */
+    lud_status (*can_begin)(lud_learner *learner, lud_error *error);
     /* The learner's own measures at its present state (regret, success rate ...): fills
      * row[n_evaluation_columns]. Does not change what later iterations do, also when it was interrupted, for
      * which it asks as iterate does. Null: none. */

@@ -207,6 +207,7 @@ static lud_status begin(session *s, lud_error *error) {
     if (lud_run_has_results(o->folder) && !o->overwrite)
         return lud_invalid(
             error, "%s: there is a run already; --resume continues it, --overwrite starts anew", o->folder);
+    if (s->learner->kind->can_begin) LUD_TRY(s->learner->kind->can_begin(s->learner, error));
     return o->configuration ? lud_run_begin(o->folder, o->configuration, o->carried, s->key, error) : LUD_OK;
 }
 

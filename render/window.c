@@ -16,17 +16,35 @@ static lud_status no_display(lud_error *error) {
         SDL_GetError());
 }
 
+/* Names a driver, and not by an empty text, which asks for none. */
+static bool names(const char *variable) {
+    const char *text = SDL_getenv(variable);
+    return text && *text;
+}
+
+/* The library of Wayland says on the terminal that there is no runtime folder, where there is no Wayland; so
+ * SDL asks the other drivers alone then. What a user names in SDL_VIDEODRIVER stays. */
+static void leave_out_wayland(void) {
+    const char *display = SDL_getenv("WAYLAND_DISPLAY");
+    if (names("SDL_VIDEODRIVER") || names("XDG_RUNTIME_DIR") || (display && *display == '/')) return;
+    SDL_SetHintWithPriority(SDL_HINT_VIDEODRIVER, "x11,KMSDRM", SDL_HINT_OVERRIDE);
+}
+
 /* To be ended with SDL_QuitSubSystem, also after an error. */
 static lud_status open_display(lud_error *error) {
     /* video alone: no audio, no joysticks; and a display that sleeps when it wants to */
     SDL_SetHint(SDL_HINT_VIDEO_ALLOW_SCREENSAVER, "1");
     SDL_SetHint(SDL_HINT_NO_SIGNAL_HANDLERS, "1");
-    if (SDL_InitSubSystem(SDL_INIT_VIDEO)) return no_display(error);
+    leave_out_wayland();
+    if (SDL_InitSubSystem(SDL_INIT_VIDEO)) {
+        if (!names("SDL_VIDEODRIVER")) SDL_SetError("neither X11 nor Wayland answers");
+        return no_display(error);
+    }
     /* SDL falls back to drivers that show nothing; they are meant for tests, which ask for them by name */
     const char *driver = SDL_GetCurrentVideoDriver();
     bool blind =
         driver && (!strcmp(driver, "offscreen") || !strcmp(driver, "dummy") || !strcmp(driver, "evdev"));
-    if (blind && !SDL_getenv("SDL_VIDEODRIVER")) {
+    if (blind && !names("SDL_VIDEODRIVER")) {
         SDL_SetError("neither X11 nor Wayland answers");
         return no_display(error);
     }

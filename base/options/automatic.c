@@ -64,7 +64,7 @@ void lud_automatic_set(lud_automatic *a, void *field, double value, const char *
     const lud_tree *given = NULL;
     const lud_option *o = option_of(a, field, path, &given);
     if (given || a->off) return;
-    if (o->type == LUD_OPTION_INT || o->type == LUD_OPTION_REAL)
+    if (o->type == LUD_OPTION_INT || o->type == LUD_OPTION_REAL || o->type == LUD_OPTION_MEMORY)
         value = fmin(fmax(value, o->minimum), o->maximum);
     snprintf(text, sizeof text, "%.10g", o->type == LUD_OPTION_INT ? floor(value) : value);
     switch (o->type) {
@@ -72,6 +72,7 @@ void lud_automatic_set(lud_automatic *a, void *field, double value, const char *
         *(int64_t *)field = (int64_t)value;
         break;
     case LUD_OPTION_REAL:
+    case LUD_OPTION_MEMORY:
         *(double *)field = value;
         break;
     case LUD_OPTION_BOOL:

@@ -34,14 +34,15 @@
     OPTION_ROW(name, kind, c_type, field, .default_value = preset, .minimum = low, .maximum = high,          \
                .help = __VA_ARGS__)
 
-#define BOOL_AT(key, field, ...)  OPTION_PLAIN(key, LUD_OPTION_BOOL, bool, field, __VA_ARGS__)
-#define TEXT_AT(key, field, ...)  OPTION_PLAIN(key, LUD_OPTION_TEXT, const char *, field, __VA_ARGS__)
-#define TEXTS_AT(key, field, ...) OPTION_PLAIN(key, LUD_OPTION_TEXTS, lud_text_list, field, __VA_ARGS__)
-#define TREE_AT(key, field, ...)  OPTION_PLAIN(key, LUD_OPTION_TREE, lud_tree *, field, NULL, __VA_ARGS__)
-#define INT_AT(key, field, ...)   OPTION_RANGED(key, LUD_OPTION_INT, int64_t, field, __VA_ARGS__)
-#define REAL_AT(key, field, ...)  OPTION_RANGED(key, LUD_OPTION_REAL, double, field, __VA_ARGS__)
-#define INTS_AT(key, field, ...)  OPTION_RANGED(key, LUD_OPTION_INTS, lud_int_list, field, __VA_ARGS__)
-#define REALS_AT(key, field, ...) OPTION_RANGED(key, LUD_OPTION_REALS, lud_real_list, field, __VA_ARGS__)
+#define BOOL_AT(key, field, ...)   OPTION_PLAIN(key, LUD_OPTION_BOOL, bool, field, __VA_ARGS__)
+#define TEXT_AT(key, field, ...)   OPTION_PLAIN(key, LUD_OPTION_TEXT, const char *, field, __VA_ARGS__)
+#define TEXTS_AT(key, field, ...)  OPTION_PLAIN(key, LUD_OPTION_TEXTS, lud_text_list, field, __VA_ARGS__)
+#define TREE_AT(key, field, ...)   OPTION_PLAIN(key, LUD_OPTION_TREE, lud_tree *, field, NULL, __VA_ARGS__)
+#define INT_AT(key, field, ...)    OPTION_RANGED(key, LUD_OPTION_INT, int64_t, field, __VA_ARGS__)
+#define REAL_AT(key, field, ...)   OPTION_RANGED(key, LUD_OPTION_REAL, double, field, __VA_ARGS__)
+#define MEMORY_AT(key, field, ...) OPTION_RANGED(key, LUD_OPTION_MEMORY, double, field, __VA_ARGS__)
+#define INTS_AT(key, field, ...)   OPTION_RANGED(key, LUD_OPTION_INTS, lud_int_list, field, __VA_ARGS__)
+#define REALS_AT(key, field, ...)  OPTION_RANGED(key, LUD_OPTION_REALS, lud_real_list, field, __VA_ARGS__)
 #define CHOICE_AT(key, field, preset, names, ...)                                                            \
     OPTION_ROW(key, LUD_OPTION_CHOICE, int, field, .default_value = preset, .choices = names,                \
                .help = __VA_ARGS__)
@@ -57,6 +58,7 @@
 #define TREE(field, ...)    TREE_AT(#field, field, __VA_ARGS__)
 #define INT(field, ...)     INT_AT(#field, field, __VA_ARGS__)
 #define REAL(field, ...)    REAL_AT(#field, field, __VA_ARGS__)
+#define MEMORY(field, ...)  MEMORY_AT(#field, field, __VA_ARGS__)
 #define INTS(field, ...)    INTS_AT(#field, field, __VA_ARGS__)
 #define REALS(field, ...)   REALS_AT(#field, field, __VA_ARGS__)
 #define CHOICE(field, ...)  CHOICE_AT(#field, field, __VA_ARGS__)

@@ -58,6 +58,8 @@ static lud_status read_option(const lud_option *option, lud_arena *arena, lud_tr
                             error);
     case LUD_OPTION_REAL:
         return lud_tree_real(node, option->minimum, option->maximum, field, error);
+    case LUD_OPTION_MEMORY:
+        return lud_tree_memory(node, option->minimum, option->maximum, field, error);
     case LUD_OPTION_CHOICE:
         return lud_tree_choice(node, option->choices, n_choices(option), field, error);
     case LUD_OPTION_TEXT: {
@@ -207,6 +209,7 @@ static bool write_option(const lud_option *option, lud_arena *arena, const void 
     case LUD_OPTION_INT:
         return lud_tree_add_int(arena, out, option->key, *(const int64_t *)field);
     case LUD_OPTION_REAL:
+    case LUD_OPTION_MEMORY:
         return lud_tree_add_real(arena, out, option->key, *(const double *)field);
     case LUD_OPTION_CHOICE:
         return lud_tree_add_text(arena, out, option->key, option->choices[*(const int *)field]);
@@ -281,6 +284,7 @@ static void print_type(const lud_option *option, FILE *out) {
     static const char *const names[] = {[LUD_OPTION_BOOL] = "true or false",
                                         [LUD_OPTION_INT] = "integer",
                                         [LUD_OPTION_REAL] = "number",
+                                        [LUD_OPTION_MEMORY] = "memory in GiB, or with K, M, G or T,",
                                         [LUD_OPTION_CHOICE] = "",
                                         [LUD_OPTION_TEXT] = "text",
                                         [LUD_OPTION_INTS] = "list of integers",
@@ -292,7 +296,8 @@ static void print_type(const lud_option *option, FILE *out) {
     if (option->type == LUD_OPTION_CHOICE)
         for (int i = 0; option->choices[i]; i++) fprintf(out, "%s%s", i ? ", " : "", option->choices[i]);
     bool ranged = option->type == LUD_OPTION_INT || option->type == LUD_OPTION_REAL ||
-                  option->type == LUD_OPTION_INTS || option->type == LUD_OPTION_REALS;
+                  option->type == LUD_OPTION_MEMORY || option->type == LUD_OPTION_INTS ||
+                  option->type == LUD_OPTION_REALS;
     if (!ranged) return;
     bool below = option->minimum > -9.2e18, above = option->maximum < 9.2e18;
     if (below && above)

@@ -10,6 +10,7 @@ typedef enum lud_option_type {
     LUD_OPTION_BOOL,    /* bool */
     LUD_OPTION_INT,     /* int64_t */
     LUD_OPTION_REAL,    /* double */
+    LUD_OPTION_MEMORY,  /* double: GiB */
     LUD_OPTION_CHOICE,  /* int: index into `choices` */
     LUD_OPTION_TEXT,    /* const char *, lives in the reader's arena; null when absent without default */
     LUD_OPTION_INTS,    /* lud_int_list */
@@ -48,7 +49,7 @@ typedef struct lud_option {
     lud_option_type type;
     size_t offset;              /* of the field in the section's struct */
     const char *default_value;  /* YAML text ("0.99", "[1, 2]"); null: required, except for TEXT and TREE */
-    double minimum, maximum;    /* for INT, REAL and their lists: allowed range, both ends included */
+    double minimum, maximum;    /* for INT, REAL, MEMORY and their lists: allowed range, both ends included */
     const char *const *choices; /* CHOICE: names, null-terminated */
     const lud_option_table *section;
     const char *help; /* one line */

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/file.h"
 #include "base/number.h"
@@ -338,6 +339,20 @@ lud_status lud_tree_int(lud_tree *node, int64_t minimum, int64_t maximum, int64_
                              (long long)maximum);
 }
 
+lud_status lud_tree_memory(lud_tree *node, double minimum, double maximum, double *gibibytes,
+                           lud_error *error) {
+    node->used = true;
+    double read;
+    const char *end;
+    if (node->kind == LUD_TREE_SCALAR && !node->quoted && lud_number_memory(node->text, &end, &read) &&
+        !*end && read >= minimum && read <= maximum) {
+        *gibibytes = read;
+        return LUD_OK;
+    }
+    return lud_tree_expected(
+        node, error, "memory in GiB, or with its unit (0.5, 512M, 8G), from %g to %g GiB", minimum, maximum);
+}
+
 lud_status lud_tree_real(lud_tree *node, double minimum, double maximum, double *value, lud_error *error) {
     node->used = true;
     double read;
@@ -350,6 +365,18 @@ lud_status lud_tree_real(lud_tree *node, double minimum, double maximum, double 
     if (maximum == HUGE_VAL) return lud_tree_expected(node, error, "a number of at least %g", minimum);
     if (minimum == -HUGE_VAL) return lud_tree_expected(node, error, "a number of at most %g", maximum);
     return lud_tree_expected(node, error, "a number from %g to %g", minimum, maximum);
+}
+
+lud_status lud_tree_check_file(const lud_tree *node, const char *path, lud_error *error) {
+    const int descriptor = lud_file_descriptor(path);
+    if (descriptor >= 0) {
+        close(descriptor);
+        return LUD_OK;
+    }
+    const int reason = errno;
+    return lud_invalid_at(
+        error, node ? node->place : (lud_place){0}, "%s%sexpected a file that can be read, found %s: %s",
+        node && node->key ? node->key : "", node && node->key ? ": " : "", path, strerror(reason));
 }
 
 lud_status lud_tree_bool(lud_tree *node, bool *value, lud_error *error) {

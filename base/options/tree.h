@@ -81,8 +81,14 @@ lud_tree *lud_tree_get(lud_tree *mapping, const char *key);
 /* Scalars. Each marks the node used; on a wrong type the error names the place and what was expected. */
 lud_status lud_tree_int(lud_tree *node, int64_t minimum, int64_t maximum, int64_t *value, lud_error *error);
 lud_status lud_tree_real(lud_tree *node, double minimum, double maximum, double *value, lud_error *error);
+/* Memory in GiB, or with a unit (base/number.h). */
+lud_status lud_tree_memory(lud_tree *node, double minimum, double maximum, double *gibibytes,
+                           lud_error *error);
 lud_status lud_tree_bool(lud_tree *node, bool *value, lud_error *error);
 lud_status lud_tree_text(lud_tree *node, const char **value, lud_error *error);
+/* Whether the file at `path`, which the node names (null: nobody knows where), can be opened for reading;
+ * else an error at the node that says why not. */
+lud_status lud_tree_check_file(const lud_tree *node, const char *path, lud_error *error);
 /* Index of the scalar among `n` names; an unknown word gives an error with the nearest name. */
 lud_status lud_tree_choice(lud_tree *node, const char *const *names, int n, int *index, lud_error *error);
 /* Writes `file:line:col: key: expected WHAT, found ...` for a node of the wrong shape; returns

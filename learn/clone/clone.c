@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/file.h"
 #include "learn/clone/dagger.h"
 #include "learn/clone/evaluation.h"
 #include "learn/clone/policy.h"
@@ -77,12 +78,28 @@ static lud_status check_agents(const cloning *c, lud_error *error) {
                           "learner.agents: expected agents that the scenario has, found none");
 }
 
+/* Episodes that are not there are told where the scenario names them. */
+static lud_status check_data(const cloning *c, lud_error *error) {
+    const lud_tree *learner = c->scenario->learner, *list = lud_tree_find(learner, "data");
+    const lud_tree *node = list ? list->child : NULL;
+    for (size_t i = 0; i < c->options.data.n; i++, node = node ? node->next : NULL) {
+        const char *path = c->options.data.items[i];
+        if (lud_file_exists(path) || lud_folder_exists(path)) continue;
+        return lud_invalid_at(error, node ? node->place : learner->place,
+                              "data: expected recorded episodes, found no %s; `ludus record SCENARIO -o "
+                              "FILE.h5` records some",
+                              path);
+    }
+    return LUD_OK;
+}
+
 static lud_status build(cloning *c, lud_error *error) {
     const lud_scenario *s = c->scenario;
     lud_clone_options *o = &c->options;
     const uint64_t seed = (uint64_t)s->run.seed;
     lud_status status = lud_clone_options_read(c->arena, s, o, error);
     if (!status) status = check_agents(c, error);
+    if (!status) status = check_data(c, error);
     if (!status) status = lud_mappo_shape_find(s->model, &o->network, &c->shape, error); /* resolves `auto` */
     if (!status)
         status =

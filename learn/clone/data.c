@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/interrupt.h"
+#include "base/number.h"
 #include "sim/statespace/statespace_build.h"
 
 /* ---- whether a file fits ---- */
@@ -49,7 +50,7 @@ static void *zeros(int64_t n, size_t size) {
 }
 
 static lud_status take_frames(lud_clone_data *d, lud_error *error) {
-    const double wanted = d->options->frame_memory * 0x1p30;
+    const double wanted = d->options->frame_memory * LUD_GIBIBYTE;
     const uint64_t memory = wanted > 0.0 ? (uint64_t)wanted : lud_free_memory() / 2;
     LUD_TRY(lud_clone_frames_create(d->shape, d->frame_capacity, memory, &d->store, error));
     for (int p = 0; p < d->store.n_parts; p++) d->parts[p] = d->store.arrays[p].bytes;

@@ -95,10 +95,10 @@ static const lud_option clone_options[] = {
     REALS(weights, "[]", 1e-9, 1e9, "of the files; empty: all alike"),
     BOOL(balance, "true", "weights are multiplied by the numbers of samples"),
     REAL(val_fraction, "0.02", 0, 0.9, "share of episodes that are held out"),
-    REAL(frame_memory, "0", 0, 1e6,
-         "GiB of frames that are held in memory; more than that lie in files without a name in $TMPDIR or "
-         "/var/tmp and are "
-         "read ahead by threads; 0: half of the free memory"),
+    MEMORY(frame_memory, "0", 0, 1e6,
+           "of frames that are held in memory; more than that lie in files without a name in $TMPDIR or "
+           "/var/tmp and are "
+           "read ahead by threads; 0: half of the free memory"),
     CHOICE(agents, "auto", agent_names, "who is imitated; auto: robots where there are some, else everybody"),
     INT(steps, "4000", 1, 1000000000000.0, "minibatches of the whole training"),
     INT(report_every, "100", 1, 1000000, "minibatches of an iteration"),

@@ -46,7 +46,7 @@ static const lud_option options[] = {
     INT(environments, "8", 1, 65536, "environments side by side"),
     INT(steps_per_episode, "50", 0, STEPS, "0: until the world ends the episode", AUTO),
     INT(buffer_size, "100000", 1, 1e9, "transitions kept", AUTO),
-    INT(buffer_mebibytes, "256", 1, 1e6, "memory for them; the oldest go first"),
+    MEMORY(buffer_memory, "0.25", 0.0001, 1000, "memory for them; the oldest go first"),
     REAL(training_steps_per_env_step, "1", 1e-6, 1e6, "updates for one step of one environment", AUTO),
     REAL(goal_resample_prob, "0.01", 0, 1, "chance per step to redraw all goals"),
     BOOL(fresh_goals, "true",
@@ -57,7 +57,7 @@ static const lud_option options[] = {
          "chance that an episode begins in a state met before, not where the world resets to", AUTO),
     CHOICE(restart_from, "visited", restart_names,
            "states that are kept to restart from: those visited, all successors of those visited, or (with "
-           "met_mebibytes) a few of every configuration of objects",
+           "met_memory) a few of every configuration of objects",
            AUTO),
     INT(restart_choices, "2", 1, 16, "kept states drawn, of which the one restarted from least is taken",
         AUTO),
@@ -115,13 +115,14 @@ static const lud_option options[] = {
     INT(async_queue_size, "10000", 1, 1e9,
         "transitions on their way to the memory; when they are so many, actors wait"),
 
-    REAL(met_mebibytes, "0", 0, 1e6,
-         "memory for the states met, with their successors and values by exact look-ahead, from which robots "
-         "act "
-         "and networks learn; 0: Q_r by a network or table, targets from a replay memory",
-         AUTO),
+    MEMORY(
+        met_memory, "0", 0, 1000,
+        "memory for the states met, with their successors and values by exact look-ahead, from which robots "
+        "act "
+        "and networks learn; 0: Q_r by a network or table, targets from a replay memory",
+        AUTO),
     INT(met_refresh, "64", 0, 1e6,
-        "with met_mebibytes: states without successors whose value is asked of the networks again in an "
+        "with met_memory: states without successors whose value is asked of the networks again in an "
         "update"),
 
     INT_AT("num_training_steps", stages.total, "100000", 1, STEPS, "updates in all", AUTO),
@@ -239,7 +240,7 @@ const lud_option_table lud_empo_learner_table =
 
 unsigned lud_empo_learner_networks(const lud_empo_learner_options *o) {
     unsigned networks = 0;
-    if (o->met_mebibytes > 0) return 1u << LUD_NET_V_H_E | 1u << LUD_NET_V_R;
+    if (o->met_memory > 0) return 1u << LUD_NET_V_H_E | 1u << LUD_NET_V_R;
     for (int net = 0; net < LUD_EMPO_NETS; net++)
         if (lud_empo_stages_learn(&o->stages, net) && !o->use_lookup[net]) networks |= 1u << net;
     return networks;
@@ -305,13 +306,12 @@ const char *lud_empo_learner_needs_replay(const lud_empo_learner_options *o) {
 static lud_status check_met(const lud_empo_learner_options *o, lud_place place, lud_error *error) {
     const char *other = lud_empo_learner_needs_replay(o);
     if (other)
-        return lud_invalid_at(
-            error, place, "%s belongs to training from a replay memory; expected met_mebibytes: 0", other);
+        return lud_invalid_at(error, place,
+                              "%s belongs to training from a replay memory; expected met_memory: 0", other);
     if (!o->expected_people || o->stages.x_h_network || !o->stages.v_r_network)
-        return lud_invalid_at(
-            error, place,
-            "met_mebibytes looks ahead over all that people may do; expected expected_people: "
-            "true, x_h_use_network: false and v_r_use_network: true");
+        return lud_invalid_at(error, place,
+                              "met_memory looks ahead over all that people may do; expected expected_people: "
+                              "true, x_h_use_network: false and v_r_use_network: true");
     return LUD_OK;
 }
 
@@ -361,9 +361,9 @@ lud_status lud_empo_learner_options_end(lud_tree *learner, lud_empo_learner_opti
     if (o->log_space && o->z_space)
         return lud_invalid_at(error, place,
                               "use_log_space_transform and use_z_space_transform exclude each other");
-    if (o->met_mebibytes > 0) LUD_TRY(check_met(o, place, error));
-    if (o->met_mebibytes == 0 && o->restart_from == LUD_EMPO_CONFIGURATIONS)
-        return lud_invalid_at(error, place, "restart_from: configurations needs met_mebibytes");
+    if (o->met_memory > 0) LUD_TRY(check_met(o, place, error));
+    if (o->met_memory == 0 && o->restart_from == LUD_EMPO_CONFIGURATIONS)
+        return lud_invalid_at(error, place, "restart_from: configurations needs met_memory");
     for (int net = 0; net < LUD_EMPO_NETS; net++)
         o->use_lookup[net] &= o->use_lookup_tables && lud_empo_stages_learn(s, net);
     return LUD_OK;

@@ -35,7 +35,8 @@ typedef struct lud_empo_learner_options {
     lud_tree *human_prior;  /* `exact`, or a policy; null: heuristic */
 
     /* actor */
-    int64_t environments, steps_per_episode, buffer_size, buffer_mebibytes;
+    int64_t environments, steps_per_episode, buffer_size;
+    double buffer_memory; /* GiB */
     double training_steps_per_env_step, goal_resample_prob;
     bool fresh_goals, expected_people, use_count_based_curiosity, count_curiosity_use_ucb;
     double restart_prob;
@@ -57,7 +58,7 @@ typedef struct lud_empo_learner_options {
     double max_env_steps_per_training_step;
 
     /* states met */
-    double met_mebibytes; /* 0: targets from a replay memory instead */
+    double met_memory; /* GiB; 0: targets from a replay memory instead */
     int64_t met_refresh;
 
     /* update */
@@ -99,7 +100,7 @@ unsigned lud_empo_learner_networks(const lud_empo_learner_options *options);
 bool lud_empo_learner_uses_trajectories(const lud_empo_learner_options *options);
 bool lud_empo_learner_keeps_trajectories(const lud_empo_learner_options *options);
 
-/* The name of an option asked for that met_mebibytes excludes, or null. */
+/* The name of an option asked for that met_memory excludes, or null. */
 const char *lud_empo_learner_needs_replay(const lud_empo_learner_options *options);
 
 /* Checks that both phases share; `instead` says what they do without the habit of nu_h. */

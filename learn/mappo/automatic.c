@@ -38,6 +38,9 @@ static world_size measure(const lud_model *model) {
     return w;
 }
 
+/* A critic that sees what all see, for each of them, costs the square of their number. */
+enum { MOST_SEEN_TOGETHER = 32 };
+
 static double power_of_two(double x) {
     return exp2(floor(log2(fmax(x, 1.0)) + 0.5));
 }
@@ -51,10 +54,11 @@ static void choose_networks(lud_automatic *a, lud_mappo_options *o, const world_
         lud_automatic_set(a, &o->identify, differ,
                           differ ? "agents differ, and one policy acts for all"
                                  : "agents are alike: any number can act so");
-        const bool apart = differ && !w->graph;
-        lud_automatic_set(a, &o->centralised, apart,
-                          apart ? "agents may see different things; the critic sees all of them"
-                                : "what an agent sees is enough to value it");
+        const bool apart = differ && !w->graph, few = w->n_agents <= MOST_SEEN_TOGETHER;
+        lud_automatic_set(a, &o->centralised, apart && few,
+                          !apart ? "what an agent sees is enough to value it"
+                          : few  ? "agents may see different things; the critic sees all of them"
+                                 : "what so many agents see, seen by each of them, would be too much");
     }
     lud_automatic_set(a, &o->factored, w->speaks, w->speaks ? "to move and to speak are two choices" : NULL);
     if (w->graph) {
@@ -107,8 +111,11 @@ static void choose_updates(lud_automatic *a, lud_mappo_options *o, const world_s
     lud_automatic_set(a, &o->update.entropy_coefficient, w->grid ? 0.05 : 0.01,
                       w->grid ? "rare ways to a reward are not forgotten"
                               : "every step tells how good it was");
-    if (w->counted)
+    if (w->counted) {
+        const bool open = lud_automatic_is_open(a, &o->novelty);
         lud_automatic_set(a, &o->novelty, 0.05, "go where nobody has been, at first; rare rewards lie there");
+        lud_automatic_set(a, &o->novelty_relative, open, open ? "it grows with what is earned" : NULL);
+    }
     lud_automatic_set(a, &o->decay_entropy, 1, "first look around, then do what is best");
     lud_automatic_set(a, &o->update.gamma, fmin(fmax(1.0 - 1.0 / w->horizon, 0.99), 0.998),
                       "episodes have up to %g steps", w->horizon);

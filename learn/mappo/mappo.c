@@ -194,7 +194,8 @@ static lud_status open_novelty(mappo *m, const lud_scenario *s, lud_error *error
         return lud_fail(error, LUD_ERROR_UNSUPPORTED,
                         "learner.novelty: visits are counted on the host, and %s steps the world itself",
                         m->device->name);
-    lud_mappo_novelty_open(&m->novelty, &m->arrays, b->n_steps * b->n_rows);
+    lud_mappo_novelty_open(&m->novelty, &m->arrays, b->n_steps * b->n_rows, s->model->layout.n_agents,
+                           m->options.novelty_relative);
     return LUD_OK;
 }
 
@@ -317,6 +318,11 @@ static learned sum_groups(const mappo *m) {
         all.critic_norm += u->groups[p->critic].norm / n_stepped / n;
     }
     return all;
+}
+
+static lud_status can_begin(lud_learner *learner, lud_error *error) {
+    const mappo *m = (mappo *)learner;
+    return m->options.start ? lud_mappo_begin_with(m->groups[0].update, m->options.start, error) : LUD_OK;
 }
 
 static lud_status iterate(lud_learner *learner, double *row, lud_error *error) {
@@ -445,6 +451,7 @@ const lud_learner_kind lud_mappo_learner = {
     .create = create,
     .destroy = destroy,
     .iterate = iterate,
+    .can_begin = can_begin,
     .evaluate = evaluate,
     .visit = visit,
     .visit_policy = visit_policy,

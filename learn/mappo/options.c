@@ -117,6 +117,11 @@ static const lud_option mappo_options[] = {
          "what an agent is paid in training for being where it has seldom been, over the root of how often "
          "anybody of its number was there; falls to 0 over the first half. In multigrid",
          AUTO),
+    BOOL(novelty_relative, "false",
+         "that pay is a share of the most that has been earned so far, where that is more than 1: of the "
+         "largest discounted sum of rewards that followed a step within its rollout; false: in units of "
+         "reward",
+         AUTO),
     REAL_AT("target_kl", update.target_kl, "0", 0, 1e9,
             "an update ends when a minibatch's divergence from the policy that acted passes 1.5 of it; 0: "
             "never",
@@ -168,6 +173,10 @@ lud_status lud_mappo_options_end(const lud_tree *learner, lud_mappo_options *o, 
     o->update.value_clipped = false;
     o->update.of_returns = true;
     o->update.scale = LUD_ADVANTAGE_OF_ROLLOUT;
+    if (o->novelty_relative && o->novelty == 0.0)
+        return lud_invalid_at(error, place,
+                              "learner.novelty_relative: nothing is paid for what is new; expected novelty "
+                              "above 0");
     if (!o->recurrent) o->chunk_length = 1;
     if (o->chunk_length > o->rollout_length) o->chunk_length = o->rollout_length;
     if (o->mad.r_min >= o->mad.r_max || o->mad.r_max >= 1.0)

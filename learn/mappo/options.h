@@ -66,7 +66,7 @@ typedef struct lud_mappo_options {
     double output_gain, log_std, novelty;
     double learning_rate, critic_learning_rate;
     lud_optimiser_options optimiser;
-    bool decay_learning_rate, decay_entropy;
+    bool decay_learning_rate, decay_entropy, novelty_relative;
     int64_t minibatches, minibatch_size;
     double max_norm;
     bool clip_value;

@@ -243,12 +243,29 @@ static void scale_advantages(mappo *m) {
     }
 }
 
+/* Adds to the rewards of updates what is paid for what is new. */
+static void pay_for_novelty(mappo *m) {
+    lud_mappo_buffer *b = &m->training.buffer;
+    lud_mappo_novelty *novelty = &m->novelty;
+    const int64_t n_agents = b->shape->n_agents, steps = b->n_steps * b->n_rows / n_agents;
+    const double weight = lud_mappo_novelty_weight(m->options.novelty, m->iteration, m->base.n_iterations);
+    if (!novelty->counts) return;
+    lud_mappo_novelty_earn(novelty, b->n_steps, b->n_rows, m->options.update.gamma, b->rewards, b->masks);
+    for (int k = 0; k < m->n_groups; k++) {
+        const lud_mappo_group *g = &m->groups[k];
+        const float pay = (float)(weight * lud_mappo_novelty_unit(novelty, g->agents, g->n_agents));
+        for (int64_t i = 0; i < steps; i++)
+            for (int64_t a = 0; a < g->n_agents; a++) {
+                const int64_t at = i * n_agents + g->agents[a];
+                b->rewards[at] += pay * novelty->found[at];
+            }
+    }
+}
+
 static void estimate_returns(mappo *m) {
     lud_mappo_buffer *b = &m->training.buffer;
     const int64_t samples = b->n_steps * b->n_rows, slots = samples + b->n_rows;
-    const double weight = lud_mappo_novelty_weight(m->options.novelty, m->iteration, m->base.n_iterations);
-    for (int64_t i = 0; i < samples && m->novelty.counts; i++)
-        b->rewards[i] += (float)weight * m->novelty.found[i];
+    pay_for_novelty(m);
     float *final_values = m->values + slots;
     memcpy(m->values, b->values, (size_t)slots * sizeof *m->values);
     denormalise(m, slots, m->values);

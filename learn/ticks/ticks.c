@@ -241,6 +241,11 @@ static lud_status create(const lud_scenario *scenario, lud_device *device, lud_l
 
 /* ---- iterations ---- */
 
+static lud_status can_begin(lud_learner *learner, lud_error *error) {
+    const ticks *l = (ticks *)learner;
+    return l->options.start ? l->policy->kind->begin_with(l->policy, l->options.start, error) : LUD_OK;
+}
+
 /* Not when it is created: a run that goes on needs no start. */
 static lud_status begin(ticks *l, lud_error *error) {
     if (l->options.start) LUD_TRY(l->policy->kind->begin_with(l->policy, l->options.start, error));
@@ -458,6 +463,7 @@ const lud_learner_kind lud_learner_ticks = {
     .create = create,
     .destroy = destroy,
     .iterate = iterate,
+    .can_begin = can_begin,
     .evaluate = evaluate,
     .visit = visit,
     .visit_policy = visit_policy,

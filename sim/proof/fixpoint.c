@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/progress.h"
 #include "sim/proof/knowledge/relation_rules.h"
 
 /* Square matrices of bits: row x holds the second arguments that stand in the relation to x. */
@@ -317,10 +318,12 @@ static lud_status take_memory(lud_fixpoint *f, const lud_proof_base *base, size_
     f->table_mask = size - 1;
     const size_t n = (size_t)f->n + 1, row_bytes = (size_t)f->n_words * sizeof(word) + sizeof(word);
     const double bytes = ((double)n_relations + 3) * (double)f->n * (double)row_bytes;
+    char needed[16], most[16];
     if (bytes > (double)max_bytes)
         return lud_fail(error, LUD_ERROR_LIMIT,
-                        "the fixpoint of %d relations among %d constants needs %.1f GiB, %.1f are allowed",
-                        n_relations, f->n, bytes / 0x1p30, (double)max_bytes / 0x1p30);
+                        "the fixpoint of %d relations among %d constants needs %s of memory, %s are allowed",
+                        n_relations, f->n, lud_format_memory(bytes, needed),
+                        lud_format_memory((double)max_bytes, most));
     const size_t matrix_bytes = (size_t)f->n * row_bytes;
     f->rows = calloc((size_t)n_relations + 1, sizeof *f->rows);
     f->changed = calloc((size_t)n_relations + 1, sizeof *f->changed);

@@ -194,6 +194,25 @@ static bool make_absolute(lud_arena *arena, const char *file, lud_proof_options 
     return true;
 }
 
+/* A file that cannot be opened is told where the scenario names it. */
+static lud_status check_files(const lud_proof_options *o, const lud_tree *section, lud_error *error) {
+    const struct {
+        const char *section, *key, *path;
+    } files[] = {{NULL, "facts", o->facts},
+                 {NULL, "rules", o->rules},
+                 {"queries", "train", o->queries.train},
+                 {"queries", "valid", o->queries.valid},
+                 {"queries", "test", o->queries.test},
+                 {NULL, "domains", o->domains},
+                 {"scores", "file", o->scores.file}};
+    for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
+        if (!files[i].path) continue;
+        const lud_tree *in = section && files[i].section ? lud_tree_find(section, files[i].section) : section;
+        LUD_TRY(lud_tree_check_file(in ? lud_tree_find(in, files[i].key) : NULL, files[i].path, error));
+    }
+    return LUD_OK;
+}
+
 /* What there is was dropped by the filters of training queries, or there is nothing. */
 static lud_status no_queries(const lud_proof_model *model, const lud_proof_options *options, const char *file,
                              lud_error *error) {
@@ -221,6 +240,7 @@ static lud_status parse(const lud_world *world, lud_tree *root, const char *file
         status =
             lud_options_read(&lud_proof_option_table, arena, lud_tree_get(root, "proof"), &options, error);
     if (!status && !make_absolute(arena, file, &options)) status = lud_out_of_memory(error);
+    if (!status) status = check_files(&options, lud_tree_find(root, "proof"), error);
     if (!status) status = lud_proof_model_load(&options, file, seed, &loaded, error);
     if (!status && loaded->pools[options.queries.play].n == 0) {
         status = no_queries(loaded, &options, file, error);

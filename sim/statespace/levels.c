@@ -60,10 +60,11 @@ uint64_t lud_levels_sweep_bytes(uint64_t n_states, uint64_t n_next, size_t state
 static lud_status keep_within(finder *f, uint64_t bytes) {
     if (bytes > f->levels->peak_bytes) f->levels->peak_bytes = bytes;
     if (bytes <= f->memory_limit) return LUD_OK;
-    return lud_fail(
-        f->error, LUD_ERROR_MEMORY,
-        "levels %d and %d need more than the memory limit of %" PRIu64 " MiB: reached %" PRIu64 " states",
-        f->levels->n - 1, f->levels->n, f->memory_limit >> 20, f->levels->n_states + f->store.n_fresh);
+    char limit[16];
+    return lud_fail(f->error, LUD_ERROR_MEMORY,
+                    "levels %d and %d need more than the memory limit of %s: reached %" PRIu64 " states",
+                    f->levels->n - 1, f->levels->n, lud_format_memory((double)f->memory_limit, limit),
+                    f->levels->n_states + f->store.n_fresh);
 }
 
 static uint64_t bytes_held(const finder *f) {
@@ -295,13 +296,13 @@ lud_status lud_levels_check_memory(const lud_statespace_estimate *estimate, size
     const uint64_t limit = limit_of(options);
     const double needed = lud_levels_guess_bytes(estimate, state_bytes, options->bytes_beside);
     if (needed <= (double)limit * (estimate->exhausted ? 1.0 : 1.1)) return LUD_OK;
-    char bytes[16], states[16];
+    char bytes[16], states[16], most[16];
     return lud_fail(error, LUD_ERROR_MEMORY,
-                    "two levels of the world have %s%s states and need %sB of memory, more than the memory "
-                    "limit of %.4g GiB",
+                    "two levels of the world have %s%s states and need %s of memory, more than the memory "
+                    "limit of %s",
                     estimate->exhausted ? "" : "at least about ",
-                    lud_format_count(estimate->two_layers, states), lud_format_count(needed, bytes),
-                    (double)limit / 1073741824.0);
+                    lud_format_count(estimate->two_layers, states), lud_format_memory(needed, bytes),
+                    lud_format_memory((double)limit, most));
 }
 
 lud_status lud_levels_find(const lud_model *model, const lud_levels_options *options, lud_levels *levels,

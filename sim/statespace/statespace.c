@@ -145,10 +145,12 @@ static lud_status check_memory(builder *b, uint64_t extra) {
     }
     if (bytes > b->space->peak_bytes) b->space->peak_bytes = bytes;
     if (bytes <= b->memory_limit) return LUD_OK;
+    char limit[16];
     return lud_fail(b->error, LUD_ERROR_MEMORY,
-                    "the state space needs more than the memory limit of %" PRIu64 " MiB: reached %" PRIu64
+                    "the state space needs more than the memory limit of %s: reached %" PRIu64
                     " states in layer %d",
-                    b->memory_limit >> 20, b->space->n_states + b->store.n_fresh, b->space->n_layers);
+                    lud_format_memory((double)b->memory_limit, limit), b->space->n_states + b->store.n_fresh,
+                    b->space->n_layers);
 }
 
 /* Numbers the distributions of the worker's branches among its own. */

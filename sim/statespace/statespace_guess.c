@@ -166,13 +166,12 @@ lud_status lud_statespace_check_memory(const lud_statespace_estimate *estimate,
     const uint64_t limit = lud_statespace_memory_limit(options);
     const double needed = options->folder ? estimate->kept : estimate->bytes;
     if (needed <= (double)limit * (estimate->exhausted ? 1.0 : 1.1)) return LUD_OK;
-    char bytes[16], states[16];
-    return lud_fail(
-        error, LUD_ERROR_MEMORY,
-        "the state space needs %s%sB of memory%s for %s states, more than the memory limit of %.4g GiB",
-        estimate->exhausted ? "" : "at least about ", lud_format_count(needed, bytes),
-        options->folder ? " beside its files" : "", lud_format_count(estimate->states, states),
-        (double)limit / 1073741824.0);
+    char bytes[16], states[16], most[16];
+    return lud_fail(error, LUD_ERROR_MEMORY,
+                    "the state space needs %s%s of memory%s for %s states, more than the memory limit of %s",
+                    estimate->exhausted ? "" : "at least about ", lud_format_memory(needed, bytes),
+                    options->folder ? " beside its files" : "", lud_format_count(estimate->states, states),
+                    lud_format_memory((double)limit, most));
 }
 
 lud_status lud_statespace_guess(const lud_model *model, const lud_statespace_options *options,

@@ -86,6 +86,44 @@ static void test_reals(void **state) {
     }
 }
 
+/* GiB where no unit is given; binary units alone, so that nothing is read as less than was meant. */
+static void test_memory(void **state) {
+    (void)state;
+    static const struct {
+        const char *text;
+        int length; /* 0: refused */
+        double gibibytes;
+    } cases[] = {{"8", 1, 8},
+                 {"0.5", 3, 0.5},
+                 {"8G", 2, 8},
+                 {"8g", 2, 8},
+                 {"8GiB", 4, 8},
+                 {"8 GiB", 5, 8},
+                 {"4.24 GiB", 8, 4.24},
+                 {"512M", 4, 0.5},
+                 {"512m", 4, 0.5},
+                 {"256 MiB", 7, 0.25},
+                 {"1e3K", 4, 1000.0 / 1048576},
+                 {"2T", 2, 2048},
+                 {"0x10G", 5, 16},
+                 {"8GB", 2, 8}, /* the B is left, so is what else is behind */
+                 {"8Gi", 2, 8},
+                 {"8 ", 1, 8},
+                 {"8 x", 1, 8},
+                 {"8B", 1, 8},
+                 {"1e-400G", 0, 0},
+                 {"G", 0, 0},
+                 {"", 0, 0}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const char *end = NULL;
+        double value = -7;
+        const bool read = lud_number_memory(cases[i].text, &end, &value);
+        if (read != (cases[i].length > 0) || end - cases[i].text != cases[i].length ||
+            (read && value != cases[i].gibibytes))
+            fail_msg("'%s': %d, %ld, %.17g", cases[i].text, read, (long)(end - cases[i].text), value);
+    }
+}
+
 /* What a number is printed as reads back to the same bits. */
 static void test_round_trip(void **state) {
     (void)state;
@@ -115,6 +153,7 @@ static void test_tame(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_integers), cmocka_unit_test(test_reals),
-                                       cmocka_unit_test(test_round_trip), cmocka_unit_test(test_tame)};
+                                       cmocka_unit_test(test_memory), cmocka_unit_test(test_round_trip),
+                                       cmocka_unit_test(test_tame)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

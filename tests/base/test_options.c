@@ -53,6 +53,14 @@ static const lud_option options[] = {
 };
 static const lud_option_table table = OPTION_TABLE("thing", "a thing", options);
 
+typedef struct store {
+    double held;
+} store;
+#undef OPTIONS
+#define OPTIONS store
+static const lud_option store_options[] = {MEMORY(held, "0.25", 0, 1000, "how much")};
+static const lud_option_table store_table = OPTION_TABLE("store", "a store", store_options);
+
 static lud_arena *arena;
 
 static int setup(void **state) {
@@ -118,6 +126,33 @@ static void test_read(void **state) {
     assert_true(v.rates.items[1] == -2.5);
     assert_int_equal(v.words.n, 0);
     assert_non_null(v.rest);
+}
+
+static void test_memory(void **state) {
+    (void)state;
+    static const struct {
+        const char *text;
+        double gibibytes; /* negative: refused */
+    } cases[] = {{"{}", 0.25},         {"held: 2", 2},          {"held: 512M", 0.5}, {"held: 3 GiB", 3},
+                 {"held: 1T", -1},     {"held: -1", -1},        {"held: 1GB", -1},   {"held: '1'", -1},
+                 {"held: [1, 2]", -1}, {"held: 1000 GiB", 1000}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        store v;
+        lud_error error = {0};
+        const lud_status status = lud_options_read(&store_table, arena, tree(cases[i].text), &v, &error);
+        if (cases[i].gibibytes < 0.0) {
+            assert_int_equal(status, LUD_ERROR_INPUT);
+            assert_non_null(strstr(error.text, "o.yaml:1:7: held: expected memory in GiB, or with its unit "
+                                               "(0.5, 512M, 8G), from 0 to 1000 GiB, found "));
+            continue;
+        }
+        if (status || v.held != cases[i].gibibytes) fail_msg("%s: %g %s", cases[i].text, v.held, error.text);
+        lud_tree *out = lud_tree_add_mapping(arena, NULL, NULL);
+        assert_int_equal(lud_options_write(&store_table, arena, &v, out, &error), LUD_OK);
+        store again;
+        assert_int_equal(lud_options_read(&store_table, arena, out, &again, &error), LUD_OK);
+        assert_true(again.held == v.held);
+    }
 }
 
 static void test_errors(void **state) {
@@ -204,8 +239,8 @@ static void test_help(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_defaults), cmocka_unit_test(test_read),
-                                       cmocka_unit_test(test_errors), cmocka_unit_test(test_round_trip),
-                                       cmocka_unit_test(test_help)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_defaults),   cmocka_unit_test(test_read),
+                                       cmocka_unit_test(test_memory),     cmocka_unit_test(test_errors),
+                                       cmocka_unit_test(test_round_trip), cmocka_unit_test(test_help)};
     return cmocka_run_group_tests(tests, setup, teardown);
 }

@@ -1,4 +1,5 @@
 /* Progress and log lines, on a terminal (a pseudo terminal) and elsewhere. */
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -36,7 +37,16 @@ static void test_formats(void **state) {
         const char *text;
     } times[] = {{0.04, "0.0 s"}, {3.14, "3.1 s"},     {12, "12 s"},      {59.4, "59 s"}, {59.6, "1:00"},
                  {187, "3:07"},   {3599.7, "1:00:00"}, {8100, "2:15:00"}, {-1, "?"},      {1e12, "?"}};
+    static const struct {
+        double value;
+        const char *text;
+    } memory[] = {{0, "0 B"},           {37, "37 B"},         {999, "999 B"},       {1000, "0.98 KiB"},
+                  {1024, "1.00 KiB"},   {1536, "1.50 KiB"},   {0x1p20, "1.00 MiB"}, {612 * 0x1p20, "612 MiB"},
+                  {4.55e9, "4.24 GiB"}, {0x1p33, "8.00 GiB"}, {0x1p45, "32.0 TiB"}, {-1, "? B"},
+                  {NAN, "? B"}};
     char text[24];
+    for (size_t i = 0; i < sizeof memory / sizeof *memory; i++)
+        assert_string_equal(lud_format_memory(memory[i].value, text), memory[i].text);
     for (size_t i = 0; i < sizeof counts / sizeof *counts; i++)
         assert_string_equal(lud_format_count(counts[i].value, text), counts[i].text);
     for (size_t i = 0; i < sizeof times / sizeof *times; i++)

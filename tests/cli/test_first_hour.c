@@ -181,6 +181,16 @@ static void test_numbers(void **state) {
     refused(LUDUS("sweep", KEY, "-v", "learner.beta_r=1e-400,1"), "expected KEY=a,b,c");
     refused(LUDUS("solve", KEY, "-o", in_folder("none"), "--memory", "1e-400"), "found '1e-400'");
     done(LUDUS("inspect", KEY, "--count", "--memory", "0.5"), "reachable: 1589 states");
+    done(LUDUS("inspect", KEY, "--count", "--memory", "500M"), "reachable: 1589 states");
+    done(LUDUS("inspect", KEY, "--count", "-m", "1 GiB"), "KiB of memory");
+    refused(
+        LUDUS("inspect", KEY, "--count", "--memory", "8GB"),
+        "--memory: expected memory in GiB, or with its unit (8, 8G, 500M), from 0.001 to 1e+06 GiB, found "
+        "'8GB'");
+    refused(LUDUS("solve", KEY, "-o", in_folder("none"), "--memory=10K"), "found '10K'");
+    refused(LUDUS("train", NICHE, "-o", in_folder("none"), "--set", "learner.met_memory=1GB"),
+            "met_memory: expected memory in GiB, or with its unit (0.5, 512M, 8G), from 0 to 1000 GiB, found "
+            "'1GB'");
     refused(LUDUS("train", NICHE, "-o", in_folder("none"), "--set", "run.steps=100"),
             "run.steps counts environment steps, by which empo-phase2 does not");
 }
@@ -223,6 +233,21 @@ static void test_unsolved(void **state) {
     /* what fails does not harm the RUN that is there */
     refused(LUDUS("solve", KEY, "-o", run, "-q", "--set", "goals=[{cell: [4, 1]}]"), "no goal is open");
     done(LUDUS("eval", run), "at the start V_r = ");
+}
+
+/* A training that cannot begin leaves nothing that looks like one: the next is not told that there is a run.
+ */
+static void test_no_start(void **state) {
+    (void)state;
+    const char *run = in_folder("no_start");
+    for (int i = 0; i < 2; i++)
+        refused(LUDUS("train", SPREAD, "-o", run, "-q", "--set", "learner.start=nowhere"), "learner.start: ");
+    refused(LUDUS("train", LUDUS_SOURCE_DIR "/scenarios/tribes/village_ticks.yaml", "-o", run, "-q", "--set",
+                  "learner.start=nowhere"),
+            "learner.start: ");
+    refused(LUDUS("run", run), "a folder without scenario.yaml, so no RUN");
+    refused(LUDUS("train", SPREAD, "-o", run, "-q", "--set", "learner.novelty_relative=true"),
+            "nothing is paid for what is new");
 }
 
 /* A training says how it went and what comes next, and goes on by its folder's name alone. */
@@ -305,8 +330,8 @@ int main(void) {
         cmocka_unit_test(test_hints),    cmocka_unit_test(test_policies),
         cmocka_unit_test(test_keys),     cmocka_unit_test(test_codes),
         cmocka_unit_test(test_numbers),  cmocka_unit_test(test_control_characters),
-        cmocka_unit_test(test_unsolved), cmocka_unit_test(test_training),
-        cmocka_unit_test(test_prover)};
+        cmocka_unit_test(test_unsolved), cmocka_unit_test(test_no_start),
+        cmocka_unit_test(test_training), cmocka_unit_test(test_prover)};
     const int failed = cmocka_run_group_tests(tests, NULL, NULL);
     char line[96];
     snprintf(line, sizeof line, "rm -rf '%s'", folder);

@@ -14,7 +14,7 @@ def learner(text):
 
 
 # name: (scenario, overrides, the override that says how long, a length that takes about two seconds, one without an end)
-PHASE = ("hidden_dim: 16, goal_feature_dim: 8, updates_per_iteration: 40, batch_size: 16, buffer_size: 4000, buffer_mebibytes: 4, environments: 2")
+PHASE = ("hidden_dim: 16, goal_feature_dim: 8, updates_per_iteration: 40, batch_size: 16, buffer_size: 4000, buffer_memory: 4M, environments: 2")
 TRAININGS = {
     "graph-mappo": ("particle/navigation_graph.yaml", [
         "run.environments=8", learner("type: graph-mappo, automatic: false, rollout_length: 12, chunk_length: 6, recurrent: true, epochs: 2, "

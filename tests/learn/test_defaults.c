@@ -88,6 +88,20 @@ static void agents_on_a_graph(void **state) {
     close_bed(&b);
 }
 
+/* A critic that sees what all see costs the square of their number. */
+static void crowds(void **state) {
+    (void)state;
+    static const char *const set[] = {"learner={type: graph-mappo}", "run.steps=100"};
+    bed b = open_with(LUDUS_SOURCE_DIR "/scenarios/tribes/market.yaml", set, 2);
+    assert_in_range(b.scenario->model->layout.n_agents, 2, 32);
+    assert_true(mappo_options(&b)->centralised);
+    close_bed(&b);
+    b = open_with(LUDUS_SOURCE_DIR "/scenarios/tribes/crowd.yaml", set, 2);
+    assert_in_range(b.scenario->model->layout.n_agents, 33, 1000);
+    assert_false(mappo_options(&b)->centralised);
+    close_bed(&b);
+}
+
 /* A short training is cut into as many updates as a long one, of fewer samples. */
 static void the_total_counts(void **state) {
     (void)state;
@@ -144,7 +158,7 @@ static void people_and_robots(void **state) {
     (void)state;
     bed b = open_bed(SCENARIO("between"));
     const lud_empo_learner_options *o = empo_options(&b);
-    assert_true(o->met_mebibytes > 0.0 && o->expected_people && !o->use_lookup_tables);
+    assert_true(o->met_memory > 0.0 && o->expected_people && !o->use_lookup_tables);
     assert_string_equal(o->human_prior->text, "exact");
     assert_int_equal(o->restart_from, LUD_EMPO_SUCCESSORS);
     assert_in_range(o->stages.total, 5000, 30000);
@@ -152,7 +166,7 @@ static void people_and_robots(void **state) {
     static const char *const tables[] = {"learner.use_lookup_tables=true"};
     b = open_with(SCENARIO("between"), tables, 1);
     o = empo_options(&b);
-    assert_true(o->use_lookup_tables && o->expected_people && o->lookup_lr == 1.0 && o->met_mebibytes == 0.0);
+    assert_true(o->use_lookup_tables && o->expected_people && o->lookup_lr == 1.0 && o->met_memory == 0.0);
     assert_int_equal(o->restart_from, LUD_EMPO_SUCCESSORS);
     assert_in_range(o->stages.total, 5000, 20000);
     close_bed(&b);
@@ -161,7 +175,7 @@ static void people_and_robots(void **state) {
     o = empo_options(&b);
     assert_false(o->use_lookup_tables);
     assert_null(o->human_prior);
-    assert_true(o->met_mebibytes > 0.0 && o->log_space && o->stages.cosine_decay);
+    assert_true(o->met_memory > 0.0 && o->log_space && o->stages.cosine_decay);
     assert_int_equal(o->hidden_dim, 64);
     close_bed(&b);
     /* a person who wants nothing in some places has no exact policy: it is said, and heuristic */
@@ -258,6 +272,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(agents_on_a_map),
         cmocka_unit_test(agents_on_a_graph),
+        cmocka_unit_test(crowds),
         cmocka_unit_test(the_total_counts),
         cmocka_unit_test(what_is_given_holds),
         cmocka_unit_test(queries),

@@ -192,7 +192,7 @@ static void test_limits(void **state) {
     lud_statespace_options little = {.memory_limit = 3 << 20, .n_threads = 2};
     assert_int_equal(lud_statespace_build(&walk->model, &little, &space, &error), LUD_ERROR_MEMORY);
     assert_null(space);
-    assert_non_null(strstr(error.text, "needs more than the memory limit of 3 MiB: reached"));
+    assert_non_null(strstr(error.text, "needs more than the memory limit of 3.00 MiB: reached"));
     walk_destroy(walk);
 }
 

@@ -67,9 +67,9 @@ void lud_empo_report_solution(const lud_empo_solution *solution, lud_text *out) 
     lud_text_append(out, "\nsolution %s\n", solution->path);
     lud_text_append(out,
                     "  %s states of %" PRIu64 " bytes in %" PRIu64 " layers; %" PRIu64
-                    " numbers a state, %sB in all\n",
+                    " numbers a state, %s in all\n",
                     lud_format_count((double)h->n_states, states), h->state_bytes, h->n_layers,
-                    h->record_doubles, lud_format_count((double)h->file_bytes, bytes));
+                    h->record_doubles, lud_format_memory((double)h->file_bytes, bytes));
     lud_text_append(out, "  people %u with %u goals in all, robots %u with %u joint actions\n", h->n_humans,
                     h->n_goals, h->n_robots, h->n_robot_actions);
     lud_text_append(out, "  people: beta_h %g, gamma_h %g, nu_h %g, %s\n", h->beta_h, h->gamma_h, h->nu_h,

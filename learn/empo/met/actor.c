@@ -141,9 +141,9 @@ static lud_status make_known(lud_empo_actor *a, lud_error *error) {
         }
         LUD_TRY(lud_empo_met_forget(a->met, error));
     }
-    return lud_fail(error, status,
-                    "the successors of %d states at once do not fit %.3g MiB; raise met_mebibytes", a->n,
-                    (double)lud_empo_met_get(a->met).most_bytes / 1048576.0);
+    char most[16];
+    return lud_fail(error, status, "the successors of %d states at once do not fit %s; raise met_memory",
+                    a->n, lud_format_memory((double)lud_empo_met_get(a->met).most_bytes, most));
 }
 
 static void choose_people(lud_empo_actor *a, int e, const float *policies, double epsilon) {

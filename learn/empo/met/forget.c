@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/progress.h"
 #include "learn/empo/met/met_inside.h"
 
 static int compare(const void *a, const void *b) {
@@ -108,9 +109,10 @@ lud_status lud_empo_met_forget(lud_empo_met *m, lud_error *error) {
     uint32_t *number = calloc(n + 1, sizeof *number);
     if (!keep || !number || m->n_expanded == 0) {
         const bool empty = m->n_expanded == 0;
+        char most[16];
         LUD_FREE(keep, number);
-        return empty ? lud_fail(error, LUD_ERROR_LIMIT, "%.3g MiB do not hold the successors of a state",
-                                (double)m->most_bytes / 1048576.0)
+        return empty ? lud_fail(error, LUD_ERROR_LIMIT, "%s do not hold the successors of a state",
+                                lud_format_memory((double)m->most_bytes, most))
                      : lud_no_memory(error, "states that were met");
     }
     choose(m, keep, number);

@@ -7,6 +7,7 @@
 
 #include <xxhash.h>
 
+#include "base/progress.h"
 #include "learn/empo/met/met_inside.h"
 #include "learn/nn/arrays.h"
 
@@ -102,9 +103,10 @@ bool lud_met_reserve(lud_empo_met *m, int64_t states, int64_t words, int64_t bef
 }
 
 static lud_status no_room(const lud_empo_met *m, bool failed, lud_error *error) {
+    char most[16];
     if (failed) return lud_no_memory(error, "%lld states that were met", (long long)m->n);
-    return lud_fail(error, LUD_ERROR_LIMIT, "%lld states that were met fill %.3g MiB", (long long)m->n,
-                    (double)m->most_bytes / 1048576.0);
+    return lud_fail(error, LUD_ERROR_LIMIT, "%lld states that were met fill %s", (long long)m->n,
+                    lud_format_memory((double)m->most_bytes, most));
 }
 
 static bool take_working_memory(lud_empo_met *m) {

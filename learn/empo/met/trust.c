@@ -4,6 +4,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/progress.h"
 #include "base/random.h"
 
 #define NOBODY UINT32_MAX
@@ -167,9 +168,10 @@ void lud_empo_trust_print(const lud_empo_trust *t, const lud_empo_met_figures *m
     lud_text_append(out, "no: %s\n",
                     t->residual > most_residual ? "values disagree with what follows from them"
                                                 : "what comes is not what values at the start say");
+    char most[16];
     if (met->forgotten > 0)
-        lud_text_append(out, "  %" PRId64 " states had to be forgotten: raise met_mebibytes above %.10g\n",
-                        met->forgotten, (double)met->most_bytes / 1048576.0);
+        lud_text_append(out, "  %" PRId64 " states had to be forgotten: raise met_memory above %s\n",
+                        met->forgotten, lud_format_memory((double)met->most_bytes, most));
     lud_text_append(out, "  train longer (num_training_steps)%s\n",
                     t->met < 0.5 ? " and act more (a smaller training_steps_per_env_step)" : "");
 }

@@ -17,7 +17,7 @@ static const lud_option options[] = {
     INT(environments, "8", 1, 65536, "environments side by side"),
     INT(steps_per_episode, "50", 0, STEPS, "0: until the world ends the episode"),
     INT(buffer_size, "100000", 1, 1e9, "states kept with their successors, one for each person"),
-    INT(buffer_mebibytes, "256", 1, 1e6, "memory for them; the oldest go first"),
+    MEMORY(buffer_memory, "0.25", 0.0001, 1000, "memory for them; the oldest go first"),
     REAL(training_steps_per_env_step, "0.25", 1e-6, 1e6, "updates for one step of one environment"),
     REAL(goal_resample_prob, "0.01", 0, 1, "chance per step to redraw all goals"),
     REAL_AT("epsilon_h_start", epsilon_start, "1", 0, 1, "chance of a random action at first"),

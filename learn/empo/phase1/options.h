@@ -10,7 +10,8 @@ typedef struct lud_empo_phase1_options {
     lud_empo_theory theory;
 
     /* actor */
-    int64_t environments, steps_per_episode, buffer_size, buffer_mebibytes;
+    int64_t environments, steps_per_episode, buffer_size;
+    double buffer_memory; /* GiB */
     double training_steps_per_env_step, goal_resample_prob;
     double epsilon_start, epsilon_end;
     int64_t epsilon_steps;

@@ -4,6 +4,7 @@
 #include <stddef.h>
 #include <stdlib.h>
 
+#include "base/number.h"
 #include "learn/empo/memory/environments.h"
 
 typedef lud_empo_phase1_learner phase1;
@@ -41,7 +42,7 @@ static lud_status make_parts(phase1 *p, lud_error *error) {
     LUD_TRY(lud_empo_human_net_create(p->device, p->scenario->model, o, seed, &p->net, error));
     const int64_t width = p->net.n_actions * p->net.features.layout.n_robot_actions;
     assert(width <= INT32_MAX); /* so have all agents together (lud_empo_layout_find) */
-    p->replay = lud_empo_replay_create(o->buffer_size, (size_t)o->buffer_mebibytes << 20,
+    p->replay = lud_empo_replay_create(o->buffer_size, (size_t)(o->buffer_memory * LUD_GIBIBYTE),
                                        p->net.features.words, (int)width, 1, 0);
     if (!p->replay) return lud_no_memory(error, "transitions");
     LUD_TRY(lud_empo_phase1_update_create(&p->net, p->replay, seed, &p->update, error));

@@ -114,7 +114,7 @@ static lud_status keep(lud_empo_phase1_rollout *a, int e, int h, int64_t step, l
                ? LUD_OK
                : lud_fail(error, LUD_ERROR_LIMIT,
                           "a transition with %d successors is larger than the replay memory; raise "
-                          "buffer_mebibytes",
+                          "buffer_memory",
                           a->list.n);
 }
 

@@ -321,7 +321,7 @@ static lud_status failure(const lud_empo_async *a, lud_error *error) {
 
 static lud_status too_large(lud_error *error) {
     return lud_fail(error, LUD_ERROR_LIMIT,
-                    "a transition is larger than the replay memory; raise buffer_mebibytes");
+                    "a transition is larger than the replay memory; raise buffer_memory");
 }
 
 /* Under the lock: until something changes, or a tenth of a second, so that an interrupt is answered. */

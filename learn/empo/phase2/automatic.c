@@ -78,7 +78,7 @@ static void choose_starts(lud_automatic *a, options *o, double share) {
     lud_automatic_set(a, &o->restart_steps, 1, "one step from each");
     lud_automatic_set(a, &o->restart_choices, 8, "those that were begun in least");
     lud_automatic_set(a, &o->steps_per_episode, 0, "until the world ends them");
-    if (o->met_mebibytes == 0) lud_automatic_set(a, &o->buffer_size, 400000, "as memory allows");
+    if (o->met_memory == 0) lud_automatic_set(a, &o->buffer_size, 400000, "as memory allows");
 }
 
 /* The same where there is more than can be met: half of all episodes are whole, the others go on to the end
@@ -125,7 +125,7 @@ static void choose_tables(lud_automatic *a, options *o, const world_size *w) {
 static void choose_networks(lud_automatic *a, options *o, const world_size *w) {
     lud_empo_stages *s = &o->stages;
     const double states = w->n_states > 0 ? w->n_states : 20000;
-    const bool far = o->met_mebibytes > 0 && w->n_states <= 0;
+    const bool far = o->met_memory > 0 && w->n_states <= 0;
     const double total = far ? 30000 : fmin(fmax(round(4.0 * states / 1000) * 1000, 8000), 30000);
     lud_automatic_set(a, &o->use_lookup_tables, 0,
                       w->n_states > 0 ? "networks are asked for" : "too many states for one number each");
@@ -136,11 +136,11 @@ static void choose_networks(lud_automatic *a, options *o, const world_size *w) {
     lud_automatic_set(a, &o->dropout, 0, "values are exact or wrong");
     lud_automatic_set(a, &o->log_space, !o->z_space,
                       o->z_space ? NULL : "errors of small and large values count alike");
-    if (o->met_mebibytes == 0)
+    if (o->met_memory == 0)
         lud_automatic_set(a, &o->dueling, 1, "actions differ by little where states differ by much");
     lud_automatic_set(a, &s->lr[LUD_NET_V_H_E], 2e-3, "at first");
-    lud_automatic_set(a, &s->lr[LUD_NET_Q_R], 3e-3, o->met_mebibytes > 0 ? NULL : "at first");
-    if (o->met_mebibytes > 0) lud_automatic_set(a, &s->lr[LUD_NET_V_R], 3e-3, "at first");
+    lud_automatic_set(a, &s->lr[LUD_NET_Q_R], 3e-3, o->met_memory > 0 ? NULL : "at first");
+    if (o->met_memory > 0) lud_automatic_set(a, &s->lr[LUD_NET_V_R], 3e-3, "at first");
     lud_automatic_set(a, &s->constant_fraction, 0.3, "then rates fall");
     lud_automatic_set(a, &s->cosine_decay, 1, "to nothing at the end");
     for (int net = 0; net < LUD_EMPO_NETS; net++) {
@@ -180,22 +180,22 @@ lud_status lud_empo_phase2_choose(const lud_scenario *scenario, lud_arena *arena
     choose_targets(&a, o, &w);
     lud_automatic_set(&a, &o->stages.x_h_network, 0, "it follows from V_h^e");
     const char *replay = lud_empo_learner_needs_replay(o);
-    if (lud_automatic_is_open(&a, &o->met_mebibytes)) {
+    if (lud_automatic_is_open(&a, &o->met_memory)) {
         if (replay || !o->expected_people)
-            lud_automatic_set(&a, &o->met_mebibytes, 0, "%s belongs to a replay memory",
+            lud_automatic_set(&a, &o->met_memory, 0, "%s belongs to a replay memory",
                               replay ? replay : "expected_people: false");
         else
-            lud_automatic_set(&a, &o->met_mebibytes, 1024, "the states met, solved as far as they go");
+            lud_automatic_set(&a, &o->met_memory, 1, "the states met, solved as far as they go");
     }
     const bool open = lud_automatic_is_open(&a, &o->use_lookup_tables);
     const bool tables = open ? w.n_states > 0 && !wants_networks(o) : o->use_lookup_tables;
-    if (o->met_mebibytes > 0)
+    if (o->met_memory > 0)
         choose_met(&a, o, &w);
     else if (tables)
         choose_tables(&a, o, &w);
     else
         choose_networks(&a, o, &w);
-    if (o->met_mebibytes == 0) choose_stages(&a, &o->stages, "a share of the training");
+    if (o->met_memory == 0) choose_stages(&a, &o->stages, "a share of the training");
     *chosen = lud_automatic_end(&a, arena);
     return *chosen ? LUD_OK : lud_no_memory(error, "a learner");
 }

@@ -5,7 +5,7 @@
 
 extern const lud_metric lud_empo_phase2_evaluation_columns[];
 extern const int lud_empo_phase2_n_evaluation_columns,
-    lud_empo_met_n_evaluation_columns; /* with met_mebibytes */
+    lud_empo_met_n_evaluation_columns; /* with met_memory */
 
 /* The comparison, for lud_learner_kind.evaluate; without an exact solution the row stays as it is. */
 lud_status lud_empo_phase2_evaluate(lud_learner *learner, double *row, lud_error *error);

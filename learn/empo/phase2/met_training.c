@@ -4,6 +4,9 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "base/number.h"
+#include "base/progress.h"
+
 /* States that are expanded in the hope that this is all: some ten seconds' work. */
 enum { MOST_CLOSED = 200000 };
 
@@ -24,7 +27,7 @@ lud_status lud_empo_met_training_create(const lud_empo_features *features,
     lud_status status = t->arrays.failed ? lud_no_memory(error, "a learner") : LUD_OK;
     if (status == LUD_OK)
         status = lud_empo_met_create(features, &options->theory, prior, lud_empo_values_power_floor(values),
-                                     (size_t)(options->met_mebibytes * 1048576.0), &t->met, error);
+                                     (size_t)(options->met_memory * LUD_GIBIBYTE), &t->met, error);
     if (status == LUD_OK &&
         (!lud_empo_asker_create(values, t->met, &t->asker) || !lud_empo_ahead_create(&t->asker, &t->ahead)))
         status = lud_no_memory(error, "a learner");
@@ -114,13 +117,14 @@ void lud_empo_met_training_visit(lud_empo_met_training *t, bool policy, lud_chec
 
 void lud_empo_met_training_report(const lud_empo_met_training *t, lud_text *out) {
     const lud_empo_met_figures m = lud_empo_met_get(t->met);
+    char bytes[16], most[16];
     lud_text_append(out,
                     "states met: %" PRId64 ", of which %" PRId64 " with their successors, %" PRId64
                     " where the world ends%s\n",
                     m.n, m.expanded, m.terminal,
                     lud_empo_met_complete(t->met) ? ": all that can be reached" : "");
-    lud_text_append(out,
-                    "they take %.1f MiB of %.10g (met_mebibytes); %" PRId64
-                    " were computed by sweeps, %" PRId64 " forgotten\n",
-                    (double)m.bytes / 1048576.0, (double)m.most_bytes / 1048576.0, m.computed, m.forgotten);
+    lud_text_append(
+        out, "they take %s of %s (met_memory); %" PRId64 " were computed by sweeps, %" PRId64 " forgotten\n",
+        lud_format_memory((double)m.bytes, bytes), lud_format_memory((double)m.most_bytes, most), m.computed,
+        m.forgotten);
 }

@@ -1,4 +1,4 @@
-/* Training of phase 2 on the states met (met_mebibytes): acting by look-ahead, values by sweeping, networks
+/* Training of phase 2 on the states met (met_memory): acting by look-ahead, values by sweeping, networks
  * for what is not met. Stands where rollout, replay memory and update do otherwise. */
 #pragma once
 

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/number.h"
 #include "learn/empo/memory/environments.h"
 #include "learn/empo/phase2/automatic.h"
 #include "learn/empo/phase2/evaluation.h"
@@ -62,11 +63,11 @@ typedef lud_empo_phase2_learner phase2;
     X(ASYNC_QUEUED, "async/queued", NULL, "transitions on their way to the memory")                          \
     X(TRANSITIONS, "replay/transitions", NULL, "stored at present")                                          \
     X(TRANSITION_BYTES, "replay/bytes_per_transition", NULL, "mean size of a stored transition")             \
-    X(MET, "met/states", "%.0f", "states met (met_mebibytes)")                                               \
+    X(MET, "met/states", "%.0f", "states met (met_memory)")                                                  \
     X(MET_EXPANDED, "met/expanded", NULL, "those with their successors")                                     \
     X(MET_FORGOTTEN, "met/forgotten", NULL, "states whose successors had to go")                             \
     X(MET_COMPUTED, "met/computed", NULL, "states computed by sweeps")                                       \
-    X(MET_MEBIBYTES, "met/mebibytes", NULL, "memory that they take")
+    X(MET_MEMORY, "met/gibibytes", NULL, "memory that they take, in GiB")
 
 enum {
     COLUMNS(LUD_COLUMN_CONSTANT) N_COLUMNS,
@@ -121,8 +122,8 @@ static lud_status make_parts(phase2 *p, lud_error *error) {
     const lud_empo_learner_options *o = &p->options;
     const uint64_t seed = (uint64_t)p->scenario->run.seed;
     const lud_empo_layout *layout = &p->features.layout;
-    p->replay = lud_empo_replay_create(o->buffer_size, (size_t)o->buffer_mebibytes << 20, p->features.words,
-                                       layout->n_robot_actions, layout->n_humans,
+    p->replay = lud_empo_replay_create(o->buffer_size, (size_t)(o->buffer_memory * LUD_GIBIBYTE),
+                                       p->features.words, layout->n_robot_actions, layout->n_humans,
                                        o->expected_people ? layout->policy_begin[layout->n_humans] : 0);
     const int64_t probes = o->plasticity_interval ? o->plasticity_batch_size : 1;
     const size_t sampled = (size_t)(o->batch_size > probes ? o->batch_size : probes);
@@ -177,7 +178,7 @@ static lud_status create(const lud_scenario *scenario, lud_device *device, lud_l
         status =
             lud_empo_features_create(scenario->model, p->options.include_step_count, &p->features, error);
     if (status == LUD_OK) status = make_prior(p, error);
-    if (status == LUD_OK) status = p->options.met_mebibytes > 0 ? make_met(p, error) : make_parts(p, error);
+    if (status == LUD_OK) status = p->options.met_memory > 0 ? make_met(p, error) : make_parts(p, error);
     if (status) {
         destroy(&p->base);
         return status;
@@ -230,7 +231,7 @@ static void fill_met_row(const phase2 *p, const lud_empo_now *now, double *row) 
     row[COLUMN_MET_EXPANDED] = (double)met.expanded;
     row[COLUMN_MET_FORGOTTEN] = (double)met.forgotten;
     row[COLUMN_MET_COMPUTED] = (double)met.computed;
-    row[COLUMN_MET_MEBIBYTES] = (double)met.bytes / 1048576.0;
+    row[COLUMN_MET_MEMORY] = (double)met.bytes / LUD_GIBIBYTE;
 }
 
 static void fill_row(const phase2 *p, const lud_empo_now *now, double *row) {

@@ -26,7 +26,7 @@ typedef struct lud_empo_phase2_learner {
     lud_empo_values values;
     lud_empo_rollout *rollout; /* null with async_training */
     lud_empo_async *async;
-    lud_empo_update *update;         /* null, like rollout and replay, with met_mebibytes */
+    lud_empo_update *update;         /* null, like rollout and replay, with met_memory */
     lud_empo_met_training *met;      /* with it only */
     lud_empo_novelty *novelty;       /* with use_rnd */
     lud_empo_search *search;         /* with pi_r_mode mcts */

@@ -561,7 +561,7 @@ lud_status lud_empo_rollout_step(lud_empo_rollout *a, const lud_empo_now *now, i
         if (!store(a, e, step, replay))
             return lud_fail(error, LUD_ERROR_LIMIT,
                             "a transition with %d successors is larger than the replay memory; raise "
-                            "buffer_mebibytes",
+                            "buffer_memory",
                             b->list.n);
         if (!count_actions(a, e)) return lud_no_memory(error, "the count of actions");
         if (!remember(a, e)) return lud_no_memory(error, "the archive of states");

@@ -4,7 +4,10 @@
 
 enum { ROWS = 2, PLACES_LOG2 = 15, PLACES = 1 << PLACES_LOG2 };
 
-void lud_mappo_novelty_open(lud_mappo_novelty *n, lud_arrays *arrays, int64_t n_samples) {
+void lud_mappo_novelty_open(lud_mappo_novelty *n, lud_arrays *arrays, int64_t n_samples, int n_agents,
+                            bool relative) {
+    n->n_agents = n_agents;
+    if (relative) LUD_TAKE(arrays, n->earned, (size_t)n_agents);
     LUD_TAKE(arrays, n->counts, (size_t)ROWS * PLACES);
     LUD_TAKE(arrays, n->met, (size_t)n_samples);
     LUD_TAKE(arrays, n->found, (size_t)n_samples);
@@ -52,6 +55,24 @@ void lud_mappo_novelty_count(lud_mappo_novelty *n, int64_t n_samples) {
         n->found[i] = n->met[i] ? (float)(1.0 / sqrt((double)count(n->counts, n->met[i]))) : 0.0f;
 }
 
+void lud_mappo_novelty_earn(lud_mappo_novelty *n, int64_t n_steps, int64_t n_rows, double gamma,
+                            const float *rewards, const float *masks) {
+    for (int64_t row = 0; row < n_rows && n->earned; row++) {
+        float *most = &n->earned[row % n->n_agents];
+        double sum = 0.0;
+        for (int64_t t = n_steps - 1; t >= 0; t--) {
+            sum = (double)rewards[t * n_rows + row] + gamma * (double)masks[(t + 1) * n_rows + row] * sum;
+            *most = fmaxf(*most, (float)fabs(sum));
+        }
+    }
+}
+
+double lud_mappo_novelty_unit(const lud_mappo_novelty *n, const int *agents, int64_t n_agents) {
+    double most = 1.0;
+    for (int64_t i = 0; i < n_agents && n->earned; i++) most = fmax(most, (double)n->earned[agents[i]]);
+    return most;
+}
+
 double lud_mappo_novelty_weight(double weight, uint64_t iteration, uint64_t n_iterations) {
     return weight * fmax(1.0 - 2.0 * (double)iteration / (double)n_iterations, 0.0);
 }
@@ -59,4 +80,7 @@ double lud_mappo_novelty_weight(double weight, uint64_t iteration, uint64_t n_it
 void lud_mappo_novelty_visit(lud_mappo_novelty *n, lud_checkpoint *checkpoint) {
     lud_checkpoint_tensor(checkpoint, "mappo.novelty", LUD_TENSOR_I32, 2, (const int64_t[]){ROWS, PLACES},
                           n->counts);
+    if (n->earned)
+        lud_checkpoint_tensor(checkpoint, "mappo.novelty.earned", LUD_TENSOR_F32, 1,
+                              (const int64_t[]){n->n_agents}, n->earned);
 }

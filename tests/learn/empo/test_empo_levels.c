@@ -267,7 +267,7 @@ static void little_memory(void **state) {
     must_solve(scenario, "graph", LUD_EMPO_BY_GRAPH, false, 1);
     assert_int_equal(solve(scenario, "little", LUD_EMPO_BY_LEVELS, false, 1, 1 << 20, &error),
                      LUD_ERROR_MEMORY);
-    assert_non_null(strstr(error.text, "need more than the memory limit of 1 MiB: reached "));
+    assert_non_null(strstr(error.text, "need more than the memory limit of 1.00 MiB: reached "));
     must_solve(scenario, "little", LUD_EMPO_BY_LEVELS, true, 1);
     check_same("graph", "little");
     forget("graph");

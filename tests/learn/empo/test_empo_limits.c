@@ -40,7 +40,7 @@ static void expect_too_large(lud_status status, const lud_error *error) {
     char raise[32];
     if (sscanf(error->text, "a transition with %d successors is larger than the replay memory; %31s", &n,
                raise) != 2 ||
-        n < 1 || !strstr(error->text, "raise buffer_mebibytes"))
+        n < 1 || !strstr(error->text, "raise buffer_memory"))
         fail_msg("`%s`", error->text);
 }
 
@@ -71,7 +71,7 @@ static void a_handed_transition_larger_than_the_memory(void **state) {
     lud_error error = {0};
     assert_int_equal(lud_empo_async_run(l->async, 0, &error), LUD_OK);
     assert_int_equal(lud_empo_async_dequeue(l->async, small, 0, 1, &error), LUD_ERROR_LIMIT);
-    assert_string_equal(error.text, "a transition is larger than the replay memory; raise buffer_mebibytes");
+    assert_string_equal(error.text, "a transition is larger than the replay memory; raise buffer_memory");
     lud_empo_replay_destroy(small);
     support_empo_close(&r);
 }

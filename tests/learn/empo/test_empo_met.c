@@ -24,7 +24,7 @@ static const char small[] = THEORY SMALL;
 /* People at random, so that nothing needs to be solved; the crowd has too many states for so little memory.
  */
 static const char bounded[] = THEORY SMALL
-    "  human_prior: {type: random}\n  met_mebibytes: 0.5\n  exact_max_states: 0\n"
+    "  human_prior: {type: random}\n  met_memory: 0.5M\n  exact_max_states: 0\n"
     "  restart_prob: 0.3\n  restart_steps: 4\n  restart_from: configurations\n  met_refresh: 9\n";
 
 static uint32_t random_below(uint32_t i, uint32_t n) {
@@ -196,7 +196,7 @@ static void the_learner_is_exact(void **state) {
     support_empo r;
     support_empo_open(&r, support_empo_corridor, small, 0, NULL);
     assert_non_null(r.learner->met);
-    assert_non_null(strstr(r.learner->base.chosen, "met_mebibytes"));
+    assert_non_null(strstr(r.learner->base.chosen, "met_memory"));
     const lud_empo_distance d = support_empo_learn(&r);
     assert_true(d.everywhere.v_r < 1e-6 && d.everywhere.x_h < 1e-6 && fabs(d.regret) < 1e-6);
     assert_true(d.divergence < 1e-5);
@@ -287,7 +287,7 @@ static void what_does_not_go_together_is_told(void **state) {
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         support_empo r;
         lud_error error = {0};
-        const char *const set[] = {cases[i].set, "learner.met_mebibytes=1"};
+        const char *const set[] = {cases[i].set, "learner.met_memory=1M"};
         assert_int_equal(support_empo_try(&r, support_empo_corridor, small, 2, set, &error), LUD_ERROR_INPUT);
         if (!strstr(error.text, cases[i].expected)) fail_msg("%s", error.text);
         support_empo_close(&r);

@@ -177,7 +177,7 @@ static void what_is_learned_can_be_trained(void **context) {
     static const char *const people[] = {"learner.num_training_steps=4", "learner.updates_per_iteration=2"};
     static const char *const robots[] = {"learner.num_training_steps=4",  "learner.updates_per_iteration=2",
                                          "learner.warmup_v_h_e_steps=1",  "learner.warmup_q_r_steps=1",
-                                         "learner.beta_r_rampup_steps=1", "learner.buffer_mebibytes=8",
+                                         "learner.beta_r_rampup_steps=1", "learner.buffer_memory=8M",
                                          "learner.human_prior=exact"};
     DIR *folder = opendir(LUDUS_SOURCE_DIR "/scenarios/empo/learned");
     assert_non_null(folder);

@@ -15,7 +15,7 @@
 #include "learn/mappo/support_mappo.h"
 #include "sim/multigrid/grid_model.h"
 
-#define GRID                                                                                                 \
+#define GRID_PAID(step)                                                                                      \
     "ludus: 1\nname: t\nworld: multigrid\n"                                                                  \
     "multigrid:\n"                                                                                           \
     "  map: |\n"                                                                                             \
@@ -25,8 +25,10 @@
     "    We We We We We We\n"                                                                                \
     "  actions: object\n"                                                                                    \
     "  agents: [{facing: east}, {facing: east}]\n"                                                           \
-    "  rewards: {goal: 1, step: -0.01}\n"                                                                    \
+    "  rewards: {goal: 1, step: " step "}\n"                                                                 \
     "  max_steps: 7\n"
+
+#define GRID GRID_PAID("-0.01")
 
 static lud_scenario *read_grid(void) {
     lud_scenario *s = NULL;
@@ -80,7 +82,7 @@ static void visits(void **state) {
     lud_arrays arrays = {0};
     lud_mappo_novelty novelty = {0};
     assert_int_equal(lud_batch_create(s->model, ENVS, 1, 0, &batch, &error), LUD_OK);
-    lud_mappo_novelty_open(&novelty, &arrays, 2 * ROWS);
+    lud_mappo_novelty_open(&novelty, &arrays, 2 * ROWS, 2, false);
     assert_false(arrays.failed);
     lud_batch_reset(batch, NULL);
     const size_t bytes = s->model->layout.state_bytes;
@@ -100,7 +102,8 @@ static void visits(void **state) {
     const lud_grid_model *m = (const lud_grid_model *)s->model;
     batch->states[2 * bytes + m->at.agent] |= LUD_AGENT_TERMINATED;
     lud_mappo_novelty_meet(&novelty, batch, 1, none, ended, last);
-    lud_mappo_novelty second = {novelty.counts, novelty.met + ROWS, novelty.found + ROWS};
+    lud_mappo_novelty second = {
+        .counts = novelty.counts, .met = novelty.met + ROWS, .found = novelty.found + ROWS};
     lud_mappo_novelty_count(&second, ROWS);
     const float *found = second.found;
     assert_float_equal(found[0], 0.5f, 1e-6f);
@@ -121,8 +124,60 @@ static void the_weight_falls(void **state) {
     assert_float_equal((float)lud_mappo_novelty_weight(0.2, 99, 100), 0.0f, 1e-6f);
 }
 
-#define LEARNER(novelty)                                                                                     \
-    GRID "run: {environments: 4, seed: 3}\nlearner: {type: graph-mappo, automatic: false, steps: 160, "      \
+/* The most that followed a step, by a sum of its own for each step; agents that learn together share a unit.
+ */
+static void what_is_earned(void **state) {
+    (void)state;
+    enum { STEPS = 5, AGENTS = 3, ROWS = 2 * AGENTS };
+    lud_mappo_novelty novelty = {0}, plain = {0};
+    lud_arrays arrays = {0};
+    lud_mappo_novelty_open(&novelty, &arrays, STEPS * ROWS, AGENTS, true);
+    lud_mappo_novelty_open(&plain, &arrays, STEPS * ROWS, AGENTS, false);
+    assert_false(arrays.failed);
+    static const int all[AGENTS] = {0, 1, 2}, last[] = {2};
+    assert_true(lud_mappo_novelty_unit(&novelty, all, AGENTS) == 1.0); /* nothing yet */
+    static const int32_t second[] = {1};
+    float little[STEPS * ROWS], one[(STEPS + 1) * ROWS];
+    for (int i = 0; i < STEPS * ROWS; i++) little[i] = -0.01f;
+    for (int i = 0; i < (STEPS + 1) * ROWS; i++) one[i] = 1.0f;
+    lud_mappo_novelty_earn(&novelty, STEPS, ROWS, 0.9, little, one);
+    assert_true(lud_mappo_novelty_unit(&novelty, second, 1) == 1.0); /* as little as nothing */
+    float rewards[STEPS * ROWS], masks[(STEPS + 1) * ROWS];
+    for (int i = 0; i < STEPS * ROWS; i++) /* agent 1 loses more than agent 0 gains, agent 2 has nothing */
+        rewards[i] = (float)(i % AGENTS == 0 ? i % 7 : i % AGENTS == 1 ? -(i % 11) : 0);
+    for (int i = 0; i < (STEPS + 1) * ROWS; i++) masks[i] = i % 4 != 0;
+    double most[AGENTS] = {0};
+    for (int t = 0; t < STEPS; t++)
+        for (int row = 0; row < ROWS; row++) {
+            double sum = 0.0, weight = 1.0;
+            for (int u = t; u < STEPS; u++) {
+                sum += weight * (double)rewards[u * ROWS + row];
+                if (masks[(u + 1) * ROWS + row] == 0.0f) break;
+                weight *= 0.9;
+            }
+            most[row % AGENTS] = fmax(most[row % AGENTS], fabs(sum));
+        }
+    assert_true(most[1] > most[0] && most[0] > 1.0);
+    lud_mappo_novelty_earn(&novelty, STEPS, ROWS, 0.9, rewards, masks);
+    lud_mappo_novelty_earn(&plain, STEPS, ROWS, 0.9, rewards, masks);
+    assert_float_equal((float)lud_mappo_novelty_unit(&novelty, all, 1), (float)most[0], 1e-5f);
+    assert_float_equal((float)lud_mappo_novelty_unit(&novelty, all, AGENTS), (float)most[1], 1e-5f);
+    assert_true(lud_mappo_novelty_unit(&novelty, last, 1) == 1.0);
+    assert_true(lud_mappo_novelty_unit(&plain, all, AGENTS) == 1.0);
+    /* what was earned once is not forgotten, and ten times the rewards are ten times the unit */
+    for (int i = 0; i < STEPS * ROWS; i++) rewards[i] *= 0.5f;
+    lud_mappo_novelty_earn(&novelty, STEPS, ROWS, 0.9, rewards, masks);
+    assert_float_equal((float)lud_mappo_novelty_unit(&novelty, all, AGENTS), (float)most[1], 1e-5f);
+    for (int i = 0; i < STEPS * ROWS; i++) rewards[i] *= 20.0f;
+    lud_mappo_novelty_earn(&novelty, STEPS, ROWS, 0.9, rewards, masks);
+    assert_float_equal((float)(lud_mappo_novelty_unit(&novelty, all, AGENTS) / (10.0 * most[1])), 1.0f,
+                       1e-5f);
+    lud_arrays_free(&arrays);
+}
+
+#define LEARNER(novelty) LEARNER_ON(GRID, novelty)
+#define LEARNER_ON(grid, novelty)                                                                            \
+    grid "run: {environments: 4, seed: 3}\nlearner: {type: graph-mappo, automatic: false, steps: 160, "      \
          "rollout_length: 10, epochs: 2, hidden_size: 8, channels: 2, novelty: " novelty "}\n"
 
 /* What is paid reaches the updates; what is reported of a first rollout, in which everybody still acts as
@@ -143,14 +198,13 @@ static void what_is_reported_is_the_worlds(void **state) {
     support_mappo_close(&without);
 }
 
-static void resuming_is_exact(void **state) {
-    (void)state;
+static void resume(const char *text) {
     char folder[] = "/tmp/ludus-novelty-XXXXXX", path[64];
     assert_non_null(mkdtemp(folder));
     snprintf(path, sizeof path, "%s/half.safetensors", folder);
     double row[64];
     lud_error error = {0};
-    support_mappo whole = support_mappo_open(LEARNER("0.3")), rest = support_mappo_open(LEARNER("0.3"));
+    support_mappo whole = support_mappo_open(text), rest = support_mappo_open(text);
     lud_learner *w = &whole.learner->base, *r = &rest.learner->base;
     lud_checkpoint *c = lud_checkpoint_create();
     assert_int_equal(w->kind->iterate(w, row, &error), LUD_OK);
@@ -171,11 +225,44 @@ static void resuming_is_exact(void **state) {
     assert_int_equal(rmdir(folder), 0);
 }
 
+static void resuming_is_exact(void **state) {
+    (void)state;
+    resume(LEARNER("0.3"));
+    resume(LEARNER_ON(GRID_PAID("-1"), "0.3, novelty_relative: true"));
+}
+
+/* Of two trainings that differ in the unit of their pay alone, the first rollout is the same; what is learned
+ * from it is too where little is earned, else not. */
+static void compare_units(const char *in_share, const char *in_units, bool same) {
+    support_mappo relative = support_mappo_open(in_share), plain = support_mappo_open(in_units);
+    double row[64];
+    lud_error error = {0};
+    assert_int_equal(relative.learner->base.kind->iterate(&relative.learner->base, row, &error), LUD_OK);
+    assert_int_equal(plain.learner->base.kind->iterate(&plain.learner->base, row, &error), LUD_OK);
+    assert_true(relative.learner->novelty.earned[0] > 0.0f);
+    assert_null(plain.learner->novelty.earned);
+    const lud_parameters *p = support_mappo_parameters(&relative), *q = support_mappo_parameters(&plain);
+    assert_true((memcmp(p->values, q->values, (size_t)p->size * sizeof(float)) == 0) == same);
+    support_mappo_close(&relative);
+    support_mappo_close(&plain);
+}
+
+static void pay_follows_what_is_earned(void **state) {
+    (void)state;
+    compare_units(LEARNER("0.3, novelty_relative: true"), LEARNER("0.3"), true);
+    compare_units(LEARNER_ON(GRID_PAID("-1"), "0.3, novelty_relative: true"),
+                  LEARNER_ON(GRID_PAID("-1"), "0.3"), false);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(situations),        cmocka_unit_test(visits),
-        cmocka_unit_test(the_weight_falls),  cmocka_unit_test(what_is_reported_is_the_worlds),
+        cmocka_unit_test(situations),
+        cmocka_unit_test(visits),
+        cmocka_unit_test(the_weight_falls),
+        cmocka_unit_test(what_is_reported_is_the_worlds),
         cmocka_unit_test(resuming_is_exact),
+        cmocka_unit_test(what_is_earned),
+        cmocka_unit_test(pay_follows_what_is_earned),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -135,6 +135,30 @@ static void test_damage(void **state) {
     }
 }
 
+/* A file that is not there is told by the line of the scenario that names it. */
+static void test_missing(void **state) {
+    (void)state;
+    static const struct {
+        const char *file, *place;
+    } cases[] = {{"facts.txt", "graph.yaml:5:10: facts: "}, {"rules.txt", "graph.yaml:6:10: rules: "},
+                 {"train.txt", "graph.yaml:7:20: train: "}, {"valid.txt", "graph.yaml:7:38: valid: "},
+                 {"test.txt", "graph.yaml:7:55: test: "},   {"domains.txt", "graph.yaml:8:12: domains: "},
+                 {"scores.txt", "graph.yaml:9:18: file: "}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char path[128], expected[512];
+        lud_scenario *scenario;
+        lud_error error = {0};
+        put_sound_files();
+        snprintf(path, sizeof path, "%s/%s", folder, cases[i].file);
+        assert_int_equal(unlink(path), 0);
+        snprintf(expected, sizeof expected,
+                 "%sexpected a file that can be read, found %s: No such file or directory", cases[i].place,
+                 path);
+        assert_int_equal(load(extra, &scenario, &error), LUD_ERROR_INPUT);
+        assert_string_equal(error.text, expected);
+    }
+}
+
 static void test_no_queries(void **state) {
     (void)state;
     lud_scenario *scenario;
@@ -223,8 +247,8 @@ static void test_endless_goals(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_damage), cmocka_unit_test(test_no_queries),
-                                       cmocka_unit_test(test_large_files),
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_damage), cmocka_unit_test(test_missing),
+                                       cmocka_unit_test(test_no_queries), cmocka_unit_test(test_large_files),
                                        cmocka_unit_test(test_endless_goals)};
     return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }

@@ -159,7 +159,7 @@ static void declines(void **state) {
     lud_proof_base_destroy(base);
     base = proof_base(LUD_PROOF_TRIPLES, "q(a,b)\n", "q(x,y) -> q(y,x)", NULL);
     assert_int_equal(lud_fixpoint_compute(base, 40, &f, &error), LUD_ERROR_LIMIT);
-    assert_non_null(strstr(error.text, "GiB"));
+    assert_non_null(strstr(error.text, " of memory, 40 B are allowed"));
     assert_int_equal(lud_fixpoint_compute(base, 4096, &f, &error), LUD_OK);
     assert_int_equal(lud_fixpoint_count(f, 1), 2);
     lud_fixpoint_destroy(f);
