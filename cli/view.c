@@ -5,6 +5,7 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "cli/cli.h"
+#include "cli/window/edit_solve.h"
 #include "cli/window/view_data.h"
 #include "cli/window/view_training.h"
 #include "learn/runs/run.h"
@@ -154,7 +155,8 @@ static lud_status show(const view_values *values, const shown *s, const lud_them
                                 .caption = values->caption,
                                 .no_caption = values->no_caption,
                                 .loaded = loaded,
-                                .context = s->sides[0].context};
+                                .context = s->sides[0].context,
+                                .solve = lud_edit_solve};
     lud_training_view training = {0};
     lud_window_report report = {0};
     lud_status status = LUD_OK;

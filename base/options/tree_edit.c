@@ -85,7 +85,10 @@ lud_status lud_tree_edit_add_key(lud_text *text, const lud_tree *mapping, const 
     const size_t first = at ? at->key_begin : 0;
     const int indent = (int)(first - line_begin(text, first));
     size_t place = at ? first : mapping->begin + 1;
-    if (flow) {
+    if (flow && last && is_known(text, last)) {
+        place = last->end;
+        lud_text_append(&added, ", %s%s%s", key, colon, value);
+    } else if (flow) {
         lud_text_append(&added, at ? "%s%s%s, " : "%s%s%s", key, colon, value);
     } else if (last && is_known(text, last) && ends_line(text, last->end)) {
         place = line_end(text, last->end);

@@ -423,8 +423,12 @@ bool lud_grid_edit_changed(const lud_grid_edit *edit) {
     return strcmp(lud_grid_edit_text(edit), edit->saved) != 0;
 }
 
+bool lud_grid_edit_stale(const lud_grid_edit *edit) {
+    return lud_file_stamp(edit->target) != edit->stamp;
+}
+
 lud_status lud_grid_edit_save(lud_grid_edit *edit, bool force, lud_error *error) {
-    if (!force && lud_file_stamp(edit->target) != edit->stamp)
+    if (!force && lud_grid_edit_stale(edit))
         return lud_fail(error, LUD_ERROR_IO, "%.300s has changed meanwhile; saving once more writes over it",
                         edit->path);
     char *saved = strdup(lud_grid_edit_text(edit));

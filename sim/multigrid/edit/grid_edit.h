@@ -66,6 +66,8 @@ lud_status lud_grid_edit_redo(lud_grid_edit *edit, lud_error *error);
 
 /* Whether the text is other than that of the file as it was opened or saved. */
 bool lud_grid_edit_changed(const lud_grid_edit *edit);
+/* Whether the file was written by somebody else since it was opened or saved. */
+bool lud_grid_edit_stale(const lud_grid_edit *edit);
 /* Writes the text beside the file and renames it. LUD_ERROR_IO where the file has changed meanwhile; `force`
  * writes over it. */
 lud_status lud_grid_edit_save(lud_grid_edit *edit, bool force, lud_error *error);
