@@ -137,7 +137,7 @@ lud_box lud_editor_find(const lud_editor *e, const char *name, bool next) {
 /* ---- what is found out beside ---- */
 
 static void take_findings(lud_editor *e) {
-    const lud_editor_study *s = &e->study;
+    const lud_editor_look *s = e->study.look;
     if (s->solves) { /* whatever has changed meanwhile: it says of which world it is */
         e->wants_solving = false;
         lud_text_clear(&e->solution);

@@ -23,7 +23,6 @@ typedef struct lud_editor lud_editor;
 
 /* Opens the file. Fails where it cannot be edited, with the reason. */
 lud_status lud_editor_create(const lud_editor_options *options, lud_editor **editor, lud_error *error);
-/* Waits for what still computes. */
 void lud_editor_destroy(lud_editor *editor);
 /* The file has changed: it is read again, unless there are changes that are not saved. */
 void lud_editor_reload(lud_editor *editor);

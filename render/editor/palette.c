@@ -118,6 +118,7 @@ static void draw_names(lud_grid_palette *p, lud_canvas *canvas, const lud_theme 
         const float top = fmaxf(box.y, seen.y), bottom = fminf(box.y + box.h, seen.y + seen.h);
         brush->box = bottom > top ? (lud_box){box.x, top, box.w, bottom - top} : (lud_box){0};
         lud_canvas_frame(canvas, (lud_box){px, py, t, t}, 0, 1, theme->ground);
+        lud_canvas_frame(canvas, (lud_box){px + 1, py + 1, t - 2, t - 2}, 2 * s, 1, theme->grid_line);
         if (i == chosen) {
             lud_canvas_round_rect(canvas, (lud_box){px + t, py + 1, box.w - t, t - 2}, 4 * s,
                                   lud_faded(theme->accent, 0.22f));

@@ -26,6 +26,7 @@ static const char *const help_lines[][2] = {
     {"Arrows", "forward and turn; down waits"},
     {"E   Q   Enter", "pick up, drop, use"},
     {"1 ... 9", "an action by its number"},
+    {"E", "edit the world, where nobody is taken"},
     {"Keep", NULL},
     {"S", "screenshot"},
     {"V", "record on, off"},
