@@ -6,6 +6,15 @@
 #include "learn/empo/evaluation/report.h"
 #include "learn/empo/exact/solve.h"
 
+/* Columns are for terminals: in a panel a blank is enough between words. */
+static void squeeze(const char *text, lud_text *out) {
+    for (const char *c = text; *c; c++) {
+        const bool begins = c == text || c[-1] == '\n';
+        if ((*c == ' ' && c[1] == ' ') || (*c == ' ' && begins) || (*c == '\n' && begins)) continue;
+        lud_text_append_bytes(out, c, 1);
+    }
+}
+
 lud_status lud_edit_solve(void *context, const lud_scenario *scenario, lud_text *report, lud_error *error) {
     (void)context;
     const lud_empo_solve_options options = {.memory_limit = UINT64_C(1) << 31, .n_threads = 1};
@@ -22,7 +31,10 @@ lud_status lud_edit_solve(void *context, const lud_scenario *scenario, lud_text 
     if (!status) {
         lud_text_append(report, "%llu states, %llu transitions\n", (unsigned long long)size.n_states,
                         (unsigned long long)size.n_transitions);
-        lud_empo_report_print(scenario->model, &c.problem->layout, records, report);
+        lud_text start = {0};
+        lud_empo_report_print(scenario->model, &c.problem->layout, records, &start);
+        if (start.bytes) squeeze(start.bytes, report);
+        lud_text_free(&start);
     }
     free(records);
     lud_empo_case_close(&c);

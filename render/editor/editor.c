@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/progress.h"
 #include "render/editor/editor_parts.h"
 
 /* Seconds without a change until the world is looked at state by state. */
@@ -147,6 +148,7 @@ static void take_findings(lud_editor *e) {
                                           : "");
         e->solved_version = s->version;
     }
+    char count[16];
     if (s->version != e->version) return;
     e->study_known = true;
     lud_text_clear(&e->findings);
@@ -157,8 +159,8 @@ static void take_findings(lud_editor *e) {
     if (s->size.exact)
         lud_text_append(&e->findings, "%.0f states", s->size.states);
     else
-        lud_text_append(&e->findings, "%s %.2g states", s->size.lower_bound ? "more than" : "about",
-                        s->size.states);
+        lud_text_append(&e->findings, "%s %s states", s->size.lower_bound ? "more than" : "about",
+                        lud_format_count(s->size.states, count));
     for (int k = 0; k < s->size.n_out_of_reach; k++) {
         lud_text goal = {0};
         const lud_model *model = lud_grid_edit_model(e->edit);

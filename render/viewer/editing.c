@@ -92,7 +92,7 @@ bool lud_viewer_draw_editing(lud_viewer *v, lud_canvas *canvas, const lud_theme 
     lud_editor_draw(v->editing.editor, canvas, theme, seconds);
     lud_message_draw(&v->message, canvas, theme, (lud_box){0, 0, (float)l->width * 0.7f, (float)l->height});
     if (v->shown.help)
-        lud_help_draw(canvas, theme);
+        lud_help_draw_editor(canvas, theme);
     else
         lud_tip_draw(&v->pointer, canvas, theme);
     lud_canvas_end(canvas);
