@@ -12,6 +12,7 @@
 #include <SDL.h>
 
 #include "base/file.h"
+#include "effort.h"
 #include "render/canvas/picture.h"
 #include "render/editor/editor.h"
 #include "render/viewer/viewer.h"
@@ -327,7 +328,7 @@ static void test_random_events(void **state) {
                                        SDLK_UP, SDLK_1, SDLK_5, SDLK_DOWN,   SDLK_RIGHT,
                                        SDLK_f,  SDLK_n, SDLK_t, SDLK_ESCAPE};
     key(s, SDLK_e, 0);
-    for (int k = 0; k < 500; k++) {
+    for (int k = 0; k < (SANITIZED ? 100 : 500); k++) {
         random = random * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
         const uint32_t r = (uint32_t)(random >> 33);
         const float x = (float)(r % 1280), y = (float)(r / 1280 % 800);
