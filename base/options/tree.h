@@ -42,10 +42,10 @@ struct lud_tree {
     const char *key;     /* the key under which this node stands in a mapping, or null */
     lud_place key_place; /* where that key stands */
     lud_place place;     /* where the value stands */
-    size_t key_begin;    /* bytes of the file in which the key and the value stand: the key begins here, and */
-    size_t begin, end;   /* the value, quotes and brackets included, has begin .. end - 1; both 0: not known */
-    lud_tree *child;     /* first child of a sequence or mapping */
-    lud_tree *next;      /* next sibling */
+    size_t key_begin;  /* bytes of the file in which the key and the value stand: the key begins here, and */
+    size_t begin, end; /* the value, quotes and brackets included, has begin .. end - 1; both 0: not known */
+    lud_tree *child;   /* first child of a sequence or mapping */
+    lud_tree *next;    /* next sibling */
     size_t n_children;
 };
 
