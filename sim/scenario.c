@@ -164,9 +164,13 @@ static lud_tree *section(const lud_scenario *s, const char *key) {
 static lud_status read_root(lud_scenario *s, const lud_scenario_overrides *o, lud_error *error) {
     lud_status status = LUD_OK;
     for (int i = 0; i < o->n_set && !status; i++) status = lud_tree_set(s->arena, s->root, o->set[i], error);
-    for (int i = 0; i < o->n_numbers && !status; i++)
-        status = lud_tree_set_real(s->arena, s->root, o->numbers[i].source, o->numbers[i].path,
-                                   o->numbers[i].value, error);
+    for (int i = 0; i < o->n_numbers && !status; i++) {
+        const struct lud_scenario_number *number = &o->numbers[i];
+        status =
+            number->assignment
+                ? lud_tree_set_from(s->arena, s->root, number->source, number->assignment, error)
+                : lud_tree_set_real(s->arena, s->root, number->source, number->path, number->value, error);
+    }
     if (status) return status;
     if (s->root->kind != LUD_TREE_MAPPING)
         return lud_tree_expected(s->root, error,

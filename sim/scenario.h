@@ -36,7 +36,8 @@ typedef struct lud_scenario_overrides {
     const struct lud_scenario_number {
         const char *source, *path; /* who asks, for messages: `--vary`; and for what: `learner.beta_h` */
         double value;
-    } * numbers; /* [n_numbers], after those of `set` */
+        const char *assignment; /* `learner.type=clone`, where the value is no number; else null */
+    } * numbers;                /* [n_numbers], after those of `set` */
     int n_numbers;
     lud_run_options run; /* within the ranges of lud_run_option_table; negative: as the file says */
     const char *text;    /* is read in the place of what is in the file; null: the file is */
