@@ -1,4 +1,5 @@
 /* Editing a scenario file: whatever is done, the text means what was wanted and all else of it stays. */
+#include <dirent.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -400,6 +401,49 @@ static void test_saving(void **state) {
     assert_int_equal(system(command), 0);
 }
 
+/* Every world that ships can be edited, unless it is generated or of another kind. */
+static void test_shipped_worlds(void **state) {
+    (void)state;
+    static const char *const folders[] = {"multigrid", "empo"};
+    int n_edited = 0;
+    for (size_t f = 0; f < 2; f++) {
+        char name[512];
+        snprintf(name, sizeof name, "%s/scenarios/%s", LUDUS_SOURCE_DIR, folders[f]);
+        DIR *folder = opendir(name);
+        assert_non_null(folder);
+        for (const struct dirent *entry; (entry = readdir(folder));) {
+            char path[1024];
+            snprintf(path, sizeof path, "%s/%s", name, entry->d_name);
+            if (!strstr(entry->d_name, ".yaml")) continue;
+            lud_error error = {0};
+            lud_grid_edit *edit;
+            const lud_status status = lud_grid_edit_open(path, NULL, NULL, 0, 0, &edit, &error);
+            if (status == LUD_ERROR_UNSUPPORTED) {
+                if (!strstr(error.text, "generated") && !strstr(error.text, "comes from"))
+                    fail_msg("%s: %s", path, error.text);
+                continue;
+            }
+            if (status) fail_msg("%s: %s", path, error.text);
+            char *first = strdup(lud_grid_edit_text(edit));
+            uint64_t random = 5;
+            int done = 0;
+            for (int k = 0; k < 15; k++) {
+                error = (lud_error){0};
+                act(edit, &random, &done, &error);
+                if (strstr(error.text, "cannot be changed in place")) fail_msg("%s: %s", path, error.text);
+            }
+            assert_true(done > 0);
+            while (lud_grid_edit_undo_name(edit)) assert_int_equal(lud_grid_edit_undo(edit, &error), LUD_OK);
+            assert_string_equal(lud_grid_edit_text(edit), first);
+            free(first);
+            lud_grid_edit_close(edit);
+            n_edited++;
+        }
+        closedir(folder);
+    }
+    assert_true(n_edited > 25);
+}
+
 /* ---- problems ---- */
 
 static bool finds(const lud_grid_edit *edit, const char *part) {
@@ -450,6 +494,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_single_edits), cmocka_unit_test(test_agents_change_numbers),
         cmocka_unit_test(test_random_edits), cmocka_unit_test(test_strokes),
-        cmocka_unit_test(test_saving),       cmocka_unit_test(test_problems)};
+        cmocka_unit_test(test_saving),       cmocka_unit_test(test_shipped_worlds),
+        cmocka_unit_test(test_problems)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
