@@ -5,6 +5,7 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "cli/cli.h"
+#include "cli/window/edit_solve.h"
 #include "cli/window/view_data.h"
 #include "cli/window/view_training.h"
 #include "learn/runs/run.h"
@@ -154,7 +155,8 @@ static lud_status show(const view_values *values, const shown *s, const lud_them
                                 .caption = values->caption,
                                 .no_caption = values->no_caption,
                                 .loaded = loaded,
-                                .context = s->sides[0].context};
+                                .context = s->sides[0].context,
+                                .solve = lud_edit_solve};
     lud_training_view training = {0};
     lud_window_report report = {0};
     lud_status status = LUD_OK;
@@ -209,6 +211,8 @@ const lud_verb lud_verb_view = {
         "is on the\nother side, frames around cells that differ, and returns beside each other.\n\n"
         "--follow shows a training that goes on (`ludus train ... --view` does it by itself): newer "
         "parameters\nact from the next episode on; Ctrl S saves it, Ctrl E saves and ends it.\n\n"
+        "E edits a multigrid world in the window: a palette, parameters, goals, checks; Ctrl S writes what "
+        "changed\ninto the file and leaves the rest of it, comments included, as it is.\n\n"
         "A data set of `ludus record` is shown episode by episode: N the next, Shift N the one before; "
         "the bars\n"
         "are the probabilities with which the actions were drawn.\n\n"

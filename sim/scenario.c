@@ -227,7 +227,10 @@ lud_status lud_scenario_load(const char *path, const char *const *set, int n_set
 lud_status lud_scenario_load_with(const char *path, const lud_scenario_overrides *overrides,
                                   lud_tree_files *files, lud_scenario **scenario, lud_error *error) {
     LUD_TRY(begin(path, scenario, error));
-    lud_status status = lud_tree_read_file((*scenario)->arena, path, files, &(*scenario)->root, error);
+    const char *text = overrides->text;
+    lud_status status = text ? lud_tree_read_instead((*scenario)->arena, path, text, strlen(text), files,
+                                                     &(*scenario)->root, error)
+                             : lud_tree_read_file((*scenario)->arena, path, files, &(*scenario)->root, error);
     if (!status) status = read_root(*scenario, overrides, error);
     return end(status, scenario);
 }

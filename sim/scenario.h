@@ -40,6 +40,7 @@ typedef struct lud_scenario_overrides {
     } * numbers;                /* [n_numbers], after those of `set` */
     int n_numbers;
     lud_run_options run; /* within the ranges of lud_run_option_table; negative: as the file says */
+    const char *text;    /* is read in the place of what is in the file; null: the file is */
 } lud_scenario_overrides;
 
 typedef struct lud_scenario {

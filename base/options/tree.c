@@ -69,8 +69,15 @@ static void merge(lud_tree *base, const lud_tree *over) {
     }
 }
 
-static lud_status read_with_includes(lud_arena *arena, const char *path, const including *by,
-                                     lud_tree_files *files, lud_tree **root, lud_error *error);
+/* What is read in the place of a file. */
+typedef struct file_text {
+    const char *text;
+    size_t length;
+} file_text;
+
+static lud_status read_with_includes(lud_arena *arena, const char *path, const file_text *instead,
+                                     const including *by, lud_tree_files *files, lud_tree **root,
+                                     lud_error *error);
 
 static lud_status include_one(lud_arena *arena, const lud_tree *name, const including *by,
                               lud_tree_files *files, lud_tree **merged, lud_error *error) {
@@ -81,7 +88,7 @@ static lud_status include_one(lud_arena *arena, const lud_tree *name, const incl
     char *path = lud_path_beside(arena, name->place.file, name->text);
     if (!path) return lud_out_of_memory(error);
     lud_tree *included;
-    lud_status status = read_with_includes(arena, path, by, files, &included, error);
+    lud_status status = read_with_includes(arena, path, NULL, by, files, &included, error);
     if (status)
         return lud_fail_context(error, "%s:%d:%d: include", name->place.file, name->place.line,
                                 name->place.column);
@@ -95,16 +102,19 @@ static lud_status include_one(lud_arena *arena, const lud_tree *name, const incl
     return LUD_OK;
 }
 
-static lud_status read_with_includes(lud_arena *arena, const char *path, const including *by,
-                                     lud_tree_files *files, lud_tree **root, lud_error *error) {
-    char *bytes;
-    size_t length;
+/* Either a file, or the text that is given in its place. */
+static lud_status read_with_includes(lud_arena *arena, const char *path, const file_text *instead,
+                                     const including *by, lud_tree_files *files, lud_tree **root,
+                                     lud_error *error) {
+    char *bytes = NULL;
+    size_t length = 0;
     if (files->n >= LUD_TREE_MAX_FILES)
         return lud_invalid(error, "%s: expected at most %d included files", path, (int)LUD_TREE_MAX_FILES);
     if (!(files->paths[files->n] = strdup(path))) return lud_out_of_memory(error);
     files->stamps[files->n++] = lud_file_stamp(path);
-    LUD_TRY(lud_file_read(arena, path, LUD_TREE_MAX_BYTES, &bytes, &length, error));
-    LUD_TRY(lud_yaml_parse(arena, path, bytes, length, false, root, error));
+    if (!instead) LUD_TRY(lud_file_read(arena, path, LUD_TREE_MAX_BYTES, &bytes, &length, error));
+    LUD_TRY(lud_yaml_parse(arena, path, instead ? instead->text : bytes, instead ? instead->length : length,
+                           false, root, error));
     lud_tree *include = lud_tree_find(*root, "include");
     if (!include) return LUD_OK;
 
@@ -142,7 +152,17 @@ lud_status lud_tree_read_file(lud_arena *arena, const char *path, lud_tree_files
                               lud_error *error) {
     lud_tree_files own = {0};
     *root = NULL;
-    lud_status status = read_with_includes(arena, path, NULL, files ? files : &own, root, error);
+    lud_status status = read_with_includes(arena, path, NULL, NULL, files ? files : &own, root, error);
+    lud_tree_files_free(&own);
+    return status;
+}
+
+lud_status lud_tree_read_instead(lud_arena *arena, const char *path, const char *text, size_t length,
+                                 lud_tree_files *files, lud_tree **root, lud_error *error) {
+    lud_tree_files own = {0};
+    const file_text instead = {text, length};
+    *root = NULL;
+    lud_status status = read_with_includes(arena, path, &instead, NULL, files ? files : &own, root, error);
     lud_tree_files_free(&own);
     return status;
 }

@@ -42,8 +42,10 @@ struct lud_tree {
     const char *key;     /* the key under which this node stands in a mapping, or null */
     lud_place key_place; /* where that key stands */
     lud_place place;     /* where the value stands */
-    lud_tree *child;     /* first child of a sequence or mapping */
-    lud_tree *next;      /* next sibling */
+    size_t key_begin;  /* bytes of the file in which the key and the value stand: the key begins here, and */
+    size_t begin, end; /* the value, quotes and brackets included, has begin .. end - 1; both 0: not known */
+    lud_tree *child;   /* first child of a sequence or mapping */
+    lud_tree *next;    /* next sibling */
     size_t n_children;
 };
 
@@ -61,6 +63,9 @@ void lud_tree_files_free(lud_tree_files *files);
  * also when one of them cannot be read; free with lud_tree_files_free. */
 lud_status lud_tree_read_file(lud_arena *arena, const char *path, lud_tree_files *files, lud_tree **root,
                               lud_error *error);
+/* The same with `length` bytes in the place of what is in the file. */
+lud_status lud_tree_read_instead(lud_arena *arena, const char *path, const char *text, size_t length,
+                                 lud_tree_files *files, lud_tree **root, lud_error *error);
 /* Reads `length` bytes; `name` stands for the file in messages. `include:` is an error here. */
 lud_status lud_tree_read_text(lud_arena *arena, const char *name, const char *text, size_t length,
                               lud_tree **root, lud_error *error);

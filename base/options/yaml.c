@@ -109,6 +109,7 @@ static lud_status copy_node(reader *r, const lud_tree *node, lud_place alias, in
     lud_tree *c = *copy;
     *c = *node;
     c->next = NULL;
+    c->key_begin = c->begin = c->end = 0; /* what is written elsewhere is not to be changed from here */
     lud_tree **link = &c->child;
     lud_status status = LUD_OK;
     for (const lud_tree *child = node->child; child && !status; child = child->next) {
@@ -206,6 +207,24 @@ static int block_indent(const reader *r, size_t source, const char *text) {
     return spaces > inside ? (int)(spaces - inside) : 0;
 }
 
+/* The bytes of a scalar, without blanks behind it. */
+static void find_span(const reader *r, struct fy_event *event, bool in_quotes, lud_tree *node) {
+    const struct fy_mark *from = fy_event_start_mark(event), *to = fy_event_end_mark(event);
+    if (r->one_place || !from || !to || from->input_pos > to->input_pos || to->input_pos > r->length) return;
+    size_t begin = from->input_pos, end = to->input_pos;
+    const char *s = r->source;
+    if (in_quotes) {
+        const bool found = begin > 0 && end < r->length && (s[begin - 1] == '\'' || s[begin - 1] == '"') &&
+                           s[end] == s[begin - 1];
+        if (!found) return;
+        begin--;
+        end++;
+    }
+    while (end > begin && isspace((unsigned char)s[end - 1])) end--;
+    node->begin = begin;
+    node->end = end;
+}
+
 static lud_status read_scalar(reader *r, struct fy_event *event, lud_tree **node) {
     lud_place place = place_of_event(r, event);
     LUD_TRY(new_node(r, place, LUD_TREE_SCALAR, node));
@@ -214,6 +233,7 @@ static lud_status read_scalar(reader *r, struct fy_event *event, lud_tree **node
     enum fy_scalar_style style =
         event->scalar.value ? fy_token_scalar_style(event->scalar.value) : FYSS_PLAIN;
     n->quoted = style != FYSS_PLAIN;
+    find_span(r, event, style == FYSS_SINGLE_QUOTED || style == FYSS_DOUBLE_QUOTED, n);
     const struct fy_mark *mark = fy_event_start_mark(event);
     if (style == FYSS_LITERAL && mark && !r->one_place) {
         n->literal = true;
@@ -282,6 +302,22 @@ static lud_status read_key(reader *r, struct fy_event *event, const char **key, 
     return LUD_OK;
 }
 
+/* The bytes of a list or section: in brackets to the closing one, else to the end of its last value. */
+static void end_span(const reader *r, struct fy_event *event, lud_tree *parent) {
+    const struct fy_mark *to = fy_event_end_mark(event);
+    if (r->one_place || parent->begin >= r->length) return;
+    const char *s = r->source, open = s[parent->begin];
+    const bool brackets = open == '{' || open == '[';
+    const lud_tree *last = parent->child;
+    while (last && last->next) last = last->next;
+    if (brackets && to && to->input_pos > parent->begin && to->input_pos <= r->length &&
+        s[to->input_pos - 1] == (open == '{' ? '}' : ']'))
+        parent->end = to->input_pos;
+    else if (!brackets && last)
+        parent->end = last->end;
+    if (parent->end <= parent->begin) parent->begin = parent->end = 0;
+}
+
 static lud_status read_children(reader *r, lud_tree *parent, int depth) {
     enum fy_event_type end = parent->kind == LUD_TREE_MAPPING ? FYET_MAPPING_END : FYET_SEQUENCE_END;
     lud_tree **link = &parent->child;
@@ -290,13 +326,20 @@ static lud_status read_children(reader *r, lud_tree *parent, int depth) {
         lud_status status = next_event(r, &event);
         if (status) return status;
         if (event->type == end) {
+            end_span(r, event, parent);
             fy_parser_event_free(r->parser, event);
             return parent->kind == LUD_TREE_MAPPING ? check_duplicates(r, parent) : LUD_OK;
         }
         const char *key = NULL;
         lud_place key_place = {0};
+        lud_tree key_span = {0};
         if (parent->kind == LUD_TREE_MAPPING) {
             status = read_key(r, event, &key, &key_place);
+            if (!status)
+                find_span(r, event,
+                          r->length && event->scalar.value &&
+                              fy_token_scalar_style(event->scalar.value) != FYSS_PLAIN,
+                          &key_span);
             fy_parser_event_free(r->parser, event);
             if (!status) status = next_event(r, &event);
             if (status) return status;
@@ -307,6 +350,7 @@ static lud_status read_children(reader *r, lud_tree *parent, int depth) {
         if (status) return status;
         child->key = key;
         if (key) child->key_place = key_place;
+        if (key && child->end) child->key_begin = key_span.begin;
         if (key && !child->place.line) child->place = key_place; /* `key:` with nothing behind it */
         *link = child;
         link = &child->next;
@@ -342,6 +386,8 @@ static lud_status read_node(reader *r, struct fy_event *event, int depth, lud_tr
     } else {
         lud_tree_kind kind = event->type == FYET_MAPPING_START ? LUD_TREE_MAPPING : LUD_TREE_SEQUENCE;
         LUD_TRY(new_node(r, place, kind, node));
+        const struct fy_mark *mark = fy_event_start_mark(event);
+        if (mark && !r->one_place) (*node)->begin = mark->input_pos;
         LUD_TRY(read_children(r, *node, depth));
     }
     if (opened) opened->node = *node;

@@ -98,6 +98,7 @@ lud_status lud_viewer_create(const lud_view_options *options, lud_viewer **viewe
 void lud_viewer_destroy(lud_viewer *viewer) {
     if (!viewer) return;
     if (viewer->recording.on) lud_viewer_toggle_recording(viewer);
+    lud_editing_free(&viewer->editing);
     lud_successor_list_free(&viewer->successors);
     lud_takeover_free(&viewer->takeover);
     free_stages(viewer->stages, viewer->n_stages);
@@ -255,6 +256,7 @@ static void load_again(lud_viewer *v) {
         lud_message_error(&v->message, INFINITY, &error);
     else
         lud_message_say(&v->message, 3, "The scenario was read anew");
+    if (v->editing.editor) lud_editor_reload(v->editing.editor);
 }
 
 /* Newer parameters act from the next episode on, the first ones at once. */
@@ -282,6 +284,7 @@ void lud_viewer_update(lud_viewer *v, double seconds) {
     lud_message_update(&v->message, seconds);
     v->pointer.rested += seconds;
     if (lud_file_watch_update(&v->watch, seconds)) load_again(v);
+    if (lud_viewer_update_editing(v, seconds)) return;
     follow_training(v, seconds);
     if (play_on(v, seconds)) return;
     double rest;
@@ -294,8 +297,9 @@ void lud_viewer_update(lud_viewer *v, double seconds) {
 /* Whether something other than what always moves (water, lava) moves. */
 static bool is_lively(const lud_viewer *v) {
     const lud_view_training *training = v->options->training;
-    return (training && training->version != v->drawn) || v->playback.playing || v->playback.since_step < 1 ||
-           v->message.text[0] || lud_pointer_waits(&v->pointer) || v->mouse.dragging || v->mouse.scrubbing;
+    return lud_viewer_editing_moves(v) || (training && training->version != v->drawn) ||
+           v->playback.playing || v->playback.since_step < 1 || v->message.text[0] ||
+           lud_pointer_waits(&v->pointer) || v->mouse.dragging || v->mouse.scrubbing;
 }
 
 bool lud_viewer_moving(const lud_viewer *v) {
@@ -516,6 +520,7 @@ void lud_viewer_draw(lud_viewer *v, lud_canvas *canvas) {
     for (int k = 0; k < v->n_stages; k++) moments[k] = moment_of(v, &v->stages[k], trails[k]);
     lud_canvas_begin(canvas, theme->ground);
     magnify(v, canvas);
+    if (lud_viewer_draw_editing(v, canvas, theme)) return;
     lay_out(v, canvas, &moments[v->stage - v->stages]);
     draw_worlds(v, canvas, theme, moments);
     draw_panels(v, canvas, theme);

@@ -38,6 +38,9 @@ typedef struct lud_view_options {
     lud_status (*loaded)(void *context, const lud_scenario *scenario, lud_cast *cast,
                          lud_overlay_source **source, lud_error *error);
     void *context;
+    /* Solves a small world exactly, for the editor (render/editor/editor.h); null: nothing does. */
+    lud_status (*solve)(void *context, const lud_scenario *scenario, lud_text *report, lud_error *error);
+    void *solve_context;
 } lud_view_options;
 
 typedef struct lud_viewer lud_viewer;
@@ -66,6 +69,8 @@ void lud_viewer_begin_scale(lud_viewer *viewer, float scale);
 bool lud_viewer_wants_full_screen(const lud_viewer *viewer);
 bool lud_viewer_wants_to_quit(const lud_viewer *viewer);
 
+/* The editor, null while the world is not edited. */
+struct lud_editor *lud_viewer_editor(const lud_viewer *viewer);
 /* For the window and for tests. */
 lud_player *lud_viewer_player(const lud_viewer *viewer);
 const lud_scenario *lud_viewer_scenario(const lud_viewer *viewer);

@@ -234,6 +234,9 @@ static void press_key(lud_viewer *v, SDL_Keycode key, bool shift, bool control) 
     case SDLK_c:
         take_over(v);
         break;
+    case SDLK_e:
+        lud_viewer_edit(v);
+        break;
     case SDLK_s:
         lud_viewer_screenshot(v);
         break;
@@ -373,6 +376,7 @@ static void turn_wheel(lud_viewer *v, float by, float x, float y) {
 }
 
 void lud_viewer_event(lud_viewer *v, const SDL_Event *event, float pixels) {
+    if (lud_viewer_editing_event(v, event, pixels)) return;
     switch (event->type) {
     case SDL_QUIT:
         v->quit = true;

@@ -2,6 +2,7 @@
  * turns keys and the mouse into what is declared here. */
 #pragma once
 
+#include "render/viewer/editing.h"
 #include "render/viewer/file_watch.h"
 #include "render/viewer/layout.h"
 #include "render/viewer/panels/inspector.h"
@@ -46,7 +47,8 @@ struct lud_viewer {
     double over_for;          /* seconds that it is over while playing */
     bool taught;              /* agents act as the training has taught them at some time */
     bool newer;               /* it has newer parameters than those that act */
-    uint64_t drawn;           /* version of what is known of it in the last picture */
+    lud_editing editing;
+    uint64_t drawn; /* version of what is known of it in the last picture */
     bool quit;
 };
 

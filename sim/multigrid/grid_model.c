@@ -201,26 +201,32 @@ static bool goal_belongs(const lud_grid_goal *goal, const lud_grid_agent *agents
     return goal->agent == agent || (goal->agent == -1 && agents[agent].role == LUD_ROLE_HUMAN);
 }
 
-/* Whether each person who has goals has one for every cell that it might stand in. */
-static lud_status check_cover(const lud_grid_spec *spec, uint8_t *covered, lud_error *error) {
+bool lud_grid_find_uncovered(const lud_grid_spec *spec, int map, int agent, uint8_t *uncovered) {
     const int n_cells = spec->width * spec->height;
     const lud_grid_agent *agents = spec->maps[0].agents;
-    for (int agent = 0; agent < spec->n_agents; agent++) {
-        bool any = false;
-        memset(covered, 0, (size_t)n_cells);
-        for (int g = 0; g < spec->n_goals; g++) {
-            const lud_grid_goal *goal = &spec->goals[g];
-            if (!goal_belongs(goal, agents, agent)) continue;
-            any = true;
-            for (int y = goal->y1; y <= goal->y2; y++)
-                memset(covered + y * spec->width + goal->x1, 1, (size_t)(goal->x2 - goal->x1 + 1));
-        }
-        for (int k = 0; any && k < spec->n_maps; k++)
-            for (int c = 0; c < n_cells; c++)
-                if (!covered[c] && counts_as_walkable(spec->maps[k].cells[c].type))
-                    return lud_invalid(error, "no goal of agent %d covers the walkable cell (%d, %d)", agent,
-                                       c % spec->width, c / spec->width);
+    bool any = false;
+    for (int c = 0; c < n_cells; c++) uncovered[c] = counts_as_walkable(spec->maps[map].cells[c].type);
+    for (int g = 0; g < spec->n_goals; g++) {
+        const lud_grid_goal *goal = &spec->goals[g];
+        if (!goal_belongs(goal, agents, agent)) continue;
+        any = true;
+        for (int y = goal->y1; y <= goal->y2; y++)
+            memset(uncovered + y * spec->width + goal->x1, 0, (size_t)(goal->x2 - goal->x1 + 1));
     }
+    if (!any) memset(uncovered, 0, (size_t)n_cells);
+    return any && memchr(uncovered, 1, (size_t)n_cells);
+}
+
+/* Whether each person who has goals has one for every cell that it might stand in. */
+static lud_status check_cover(const lud_grid_spec *spec, uint8_t *uncovered, lud_error *error) {
+    for (int agent = 0; agent < spec->n_agents; agent++)
+        for (int k = 0; k < spec->n_maps; k++) {
+            if (!lud_grid_find_uncovered(spec, k, agent, uncovered)) continue;
+            const uint8_t *first = memchr(uncovered, 1, (size_t)spec->width * (size_t)spec->height);
+            const int c = (int)(first - uncovered);
+            return lud_invalid(error, "no goal of agent %d covers the walkable cell (%d, %d)", agent,
+                               c % spec->width, c / spec->width);
+        }
     return LUD_OK;
 }
 

@@ -132,6 +132,10 @@ typedef struct lud_grid_model {
 lud_status lud_grid_model_create(const lud_grid_spec *spec, lud_model **model, lud_error *error);
 void lud_grid_model_destroy(lud_model *model);
 
+/* Which walkable cells of a map lie in none of an agent's goals: uncovered[height * width], 1 there. Whether
+ * there are any; an agent without goals has none. */
+bool lud_grid_find_uncovered(const lud_grid_spec *spec, int map, int agent, uint8_t *uncovered);
+
 /* Names of the actions of a lud_grid_action_set that is not automatic; *n is their number. */
 const char *const *lud_grid_action_names(int set, int *n);
 /* True when the model's world is multigrid. */

@@ -5,5 +5,7 @@
 
 /* Over the whole picture. */
 void lud_help_draw(lud_canvas *canvas, const lud_theme *theme);
+/* The same while the world is edited. */
+void lud_help_draw_editor(lud_canvas *canvas, const lud_theme *theme);
 /* At its lower edge. */
 void lud_help_draw_first_keys(lud_canvas *canvas, const lud_theme *theme);

@@ -194,6 +194,75 @@ void lud_grid_codes_describe(bool markdown, lud_text *out) {
     lud_text_append(out, ".\n");
 }
 
+bool lud_grid_kind(int index, lud_colour colour, const lud_grid_chances *chances, lud_grid_thing *thing,
+                   bool *coloured, lud_text *name) {
+    bool in_codes[LUD_GRID_TYPES] = {0};
+    for (int i = 0; i < N_CODES; i++) {
+        in_codes[codes[i].type] = true;
+        bool first = true;
+        for (int k = 0; k < i; k++) first &= !same_row(&codes[i], &codes[k]);
+        if (!first || index--) continue;
+        *thing = thing_of(&codes[i], (int)colour, chances);
+        *coloured = codes[i].text[1] == '*';
+        name_thing(&codes[i], name);
+        return true;
+    }
+    for (int type = 0; type < LUD_GRID_TYPES; type++) {
+        if (in_codes[type] || !lud_grid_thing_table((lud_grid_type)type) || index--) continue;
+        *thing = (lud_grid_thing){.object = lud_grid_object_with((lud_grid_type)type, chances),
+                                  .under = {.type = LUD_EMPTY}};
+        const lud_option_table *table = lud_grid_thing_table((lud_grid_type)type);
+        *coloured = table->n > 0 && !strcmp(table->options[0].key, "colour");
+        if (*coloured) thing->object.colour = colour;
+        append_words(name, lud_grid_type_names[type]);
+        return true;
+    }
+    return false;
+}
+
+/* ---- parameters ---- */
+
+static const lud_grid_type disabled_types[] = {LUD_KILL_BUTTON, LUD_PAUSE_SWITCH, LUD_CONTROL_BUTTON};
+
+lud_grid_thing_options lud_grid_thing_values(const lud_grid_object *o) {
+    int disables = 0;
+    for (int i = 0; i < 3; i++)
+        if (o->target_type == disabled_types[i]) disables = i;
+    return (lud_grid_thing_options){.colour = (int)o->colour,
+                                    .state = (int)o->door,
+                                    .side = (int)o->side,
+                                    .trigger = (int)o->trigger,
+                                    .target = (int)o->target,
+                                    .disables = disables,
+                                    .stumble = o->stumble,
+                                    .entry = o->entry,
+                                    .solidify = o->solidify,
+                                    .enter = o->enter,
+                                    .enabled = o->enabled,
+                                    .on = o->on,
+                                    .active = o->active};
+}
+
+void lud_grid_thing_apply(const lud_grid_thing_options *v, lud_grid_object *o) {
+    o->colour = (lud_colour)v->colour;
+    o->door = (lud_door_state)v->state;
+    o->side = (lud_direction)v->side;
+    o->trigger = (lud_colour)v->trigger;
+    o->target = (lud_colour)v->target;
+    if (o->type == LUD_DISABLING_SWITCH) o->target_type = disabled_types[v->disables];
+    o->stumble = v->stumble;
+    o->entry = v->entry;
+    o->solidify = v->solidify;
+    o->enter = v->enter;
+    o->enabled = v->enabled;
+    o->on = v->on;
+    o->active = v->active;
+}
+
+bool lud_grid_fits_box(lud_grid_type type) {
+    return type == LUD_KEY || type == LUD_BALL || type == LUD_BOX || type == LUD_EMPTY;
+}
+
 /* ---- rows ---- */
 
 typedef struct cells {
@@ -319,6 +388,43 @@ lud_status lud_grid_rows_read(lud_arena *arena, lud_tree *node, lud_grid_rows *r
 }
 
 /* ---- agents and the map ---- */
+
+bool lud_grid_fresh_code(int *next, const lud_grid_chances *chances, char text[2]) {
+    static const char first[] = "1234567890abcefghijklmnopqrstuvwxyzEFHIJNQRSTUVYZ",
+                      second[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789";
+    const int n = (int)sizeof second - 1;
+    for (; *next < ((int)sizeof first - 1) * n; (*next)++) {
+        text[0] = first[*next / n];
+        text[1] = second[*next % n];
+        lud_grid_thing ignored;
+        lud_error error;
+        if (!lud_grid_code_read(text, chances, (lud_place){0}, &ignored, &error)) continue;
+        (*next)++;
+        return true;
+    }
+    return false;
+}
+
+bool lud_grid_things_of(const lud_grid_spec *spec, const lud_grid_map *map, lud_grid_thing *things) {
+    for (int c = 0; c < spec->width * spec->height; c++)
+        things[c] = (lud_grid_thing){.object = map->cells[c], .under = {.type = LUD_EMPTY}};
+    for (int i = 0; i < map->n_pieces; i++) {
+        lud_grid_thing *thing = &things[map->pieces[i].y * spec->width + map->pieces[i].x];
+        thing->under = thing->object;
+        thing->object = map->pieces[i].object;
+    }
+    int last = -1;
+    for (int i = 0; i < spec->n_agents; i++) {
+        int c = map->agents[i].y * spec->width + map->agents[i].x;
+        if (c <= last || things[c].is_agent || lud_grid_is_piece(things[c].object.type)) return false;
+        last = c;
+        things[c].is_agent = true;
+        things[c].agent = map->agents[i];
+        things[c].under = things[c].object;
+        things[c].object = (lud_grid_object){.type = LUD_EMPTY};
+    }
+    return true;
+}
 
 lud_status lud_grid_agent_read(lud_arena *arena, lud_tree *node, lud_grid_thing *agent, lud_error *error) {
     lud_grid_agent_options values;

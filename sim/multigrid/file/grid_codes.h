@@ -29,6 +29,18 @@ lud_status lud_grid_code_read(const char code[2], const lud_grid_chances *chance
  * ground count. */
 bool lud_grid_code_find(const lud_grid_thing *thing, const lud_grid_chances *chances, char code[2]);
 
+/* The kinds of things that a map may hold, in the order of the table of codes, then what only a legend can
+ * say: *thing gets kind `index` in the colour, and `name` what it is called. *coloured: whether the colour
+ * counts. False: there are no more. */
+bool lud_grid_kind(int index, lud_colour colour, const lud_grid_chances *chances, lud_grid_thing *thing,
+                   bool *coloured, lud_text *name);
+
+/* The parameters of an object as its option table has them, and back; `contains` is left out. */
+lud_grid_thing_options lud_grid_thing_values(const lud_grid_object *object);
+void lud_grid_thing_apply(const lud_grid_thing_options *values, lud_grid_object *object);
+/* Whether a box may hold such a thing, or be empty. */
+bool lud_grid_fits_box(lud_grid_type type);
+
 /* The table of built-in codes, a row for every thing: its codes, `*` for the letter of a colour, and what it
  * is. As Markdown or in columns. */
 void lud_grid_codes_describe(bool markdown, lud_text *out);
@@ -55,5 +67,10 @@ lud_status lud_grid_agent_read(lud_arena *arena, lud_tree *node, lud_grid_thing 
 lud_status lud_grid_map_build(lud_arena *arena, const lud_grid_thing *things, const lud_grid_thing *agents,
                               int n_agents, const lud_grid_options *options, lud_grid_spec *spec,
                               lud_grid_map *map, lud_error *error);
+/* The inverse for a map of a spec: one thing a cell, agents with all they are. Whether agents come in reading
+ * order and agents and pieces each have a cell of their own; else it cannot be written. */
+bool lud_grid_things_of(const lud_grid_spec *spec, const lud_grid_map *map, lud_grid_thing *things);
+/* The next code from *next on (0 at first) without a built-in meaning; false: there are no more. */
+bool lud_grid_fresh_code(int *next, const lud_grid_chances *chances, char code[2]);
 /* Whether a list of colours has one. The names were checked. */
 bool lud_grid_has_colour(const lud_text_list *colours, lud_colour colour);

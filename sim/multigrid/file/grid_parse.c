@@ -34,8 +34,7 @@ static lud_status read_content(reader *r, lud_tree *node, lud_grid_object *box) 
     lud_grid_thing content;
     LUD_TRY(read_thing(r, node, &content));
     lud_grid_type type = content.object.type;
-    bool holds =
-        type == LUD_KEY || type == LUD_BALL || type == LUD_BOX || (type == LUD_EMPTY && !content.is_agent);
+    bool holds = lud_grid_fits_box(type) && !content.is_agent;
     bool simple =
         content.under.type == LUD_EMPTY && !(type == LUD_BOX && content.object.content_type != LUD_EMPTY);
     if (!holds || !simple)
@@ -130,10 +129,7 @@ static lud_status read_thing(reader *r, lud_tree *node, lud_grid_thing *thing) {
     return read_under(r, under, &thing->under);
 }
 
-typedef struct legend {
-    const char *code;
-    lud_grid_thing thing;
-} legend;
+typedef lud_grid_legend legend;
 
 static lud_status read_legend(reader *r, lud_tree *node, legend **entries, size_t *n) {
     *n = 0;
@@ -156,6 +152,12 @@ static lud_status read_legend(reader *r, lud_tree *node, legend **entries, size_
         LUD_TRY(read_thing(r, c, &(*entries)[(*n)++].thing));
     }
     return LUD_OK;
+}
+
+lud_status lud_grid_legend_read(lud_arena *arena, const lud_grid_options *options, lud_grid_legend **entries,
+                                size_t *n, lud_error *error) {
+    reader r = {.arena = arena, .options = *options, .error = error};
+    return read_legend(&r, options->legend, entries, n);
 }
 
 /* One map of the file before it is built. */

@@ -6,6 +6,7 @@
 #pragma once
 
 #include "base/options/options.h"
+#include "sim/multigrid/file/grid_codes.h"
 #include "sim/multigrid/file/grid_spec.h"
 
 /* The `parse` and `write` of the world: see sim/world.h. */
@@ -19,3 +20,12 @@ lud_status lud_grid_spec_read(lud_arena *arena, lud_tree *root, uint64_t seed, l
                               lud_error *error);
 /* Appends section `multigrid` and list `goals`; they read back as the same spec. */
 lud_status lud_grid_spec_write(const lud_grid_spec *spec, lud_arena *arena, lud_tree *root, lud_error *error);
+
+/* A code of the legend, two characters, and what it stands for. */
+typedef struct lud_grid_legend {
+    const char *code;
+    lud_grid_thing thing;
+} lud_grid_legend;
+/* Reads the legend of the section's options: entries[n] in `arena`. */
+lud_status lud_grid_legend_read(lud_arena *arena, const lud_grid_options *options, lud_grid_legend **entries,
+                                size_t *n, lud_error *error);

@@ -6,7 +6,7 @@
 #include "sim/multigrid/file/grid_parse.h"
 #include "sim/multigrid/grid_model.h"
 
-enum { MAX_CODES = 4096 }; /* more than fresh_code has */
+enum { MAX_CODES = 4096 }; /* more than lud_grid_fresh_code has */
 
 typedef struct writer {
     lud_arena *arena;
@@ -47,23 +47,6 @@ static bool same(const lud_grid_thing *a, const lud_grid_thing *b) {
     return a->is_agent ? a->agent.colour == b->agent.colour : lud_grid_object_equal(&a->object, &b->object);
 }
 
-/* The next code without a built-in meaning: 1a, 1b, ... then other first characters. */
-static bool fresh_code(writer *w, char code[2]) {
-    static const char first[] = "1234567890abcefghijklmnopqrstuvwxyzEFHIJNQRSTUVYZ",
-                      second[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789";
-    int n = (int)sizeof second - 1;
-    for (; w->next < ((int)sizeof first - 1) * n; w->next++) {
-        code[0] = first[w->next / n];
-        code[1] = second[w->next % n];
-        lud_grid_thing ignored;
-        lud_error error;
-        if (!lud_grid_code_read(code, &w->options.chances, (lud_place){0}, &ignored, &error)) continue;
-        w->next++;
-        return true;
-    }
-    return false;
-}
-
 static lud_status code_of(writer *w, const lud_grid_thing *thing, char code[2]) {
     if (lud_grid_code_find(thing, &w->options.chances, code)) return LUD_OK;
     for (int i = 0; i < w->n_new; i++)
@@ -71,7 +54,7 @@ static lud_status code_of(writer *w, const lud_grid_thing *thing, char code[2]) 
             memcpy(code, w->new_codes[i], 2);
             return LUD_OK;
         }
-    if (!fresh_code(w, code))
+    if (!lud_grid_fresh_code(&w->next, &w->options.chances, code))
         return lud_fail(w->error, LUD_ERROR_LIMIT,
                         "the map has more kinds of things than there are codes for a legend");
     memcpy(w->new_codes[w->n_new], code, 2);
@@ -80,20 +63,7 @@ static lud_status code_of(writer *w, const lud_grid_thing *thing, char code[2]) 
 }
 
 static bool add_parameters(writer *w, const lud_grid_object *o, lud_tree *out) {
-    static const int disables[LUD_GRID_TYPES] = {[LUD_PAUSE_SWITCH] = 1, [LUD_CONTROL_BUTTON] = 2};
-    lud_grid_thing_options v = {.colour = (int)o->colour,
-                                .state = (int)o->door,
-                                .side = (int)o->side,
-                                .trigger = (int)o->trigger,
-                                .target = (int)o->target,
-                                .disables = disables[o->target_type],
-                                .stumble = o->stumble,
-                                .entry = o->entry,
-                                .solidify = o->solidify,
-                                .enter = o->enter,
-                                .enabled = o->enabled,
-                                .on = o->on,
-                                .active = o->active};
+    lud_grid_thing_options v = lud_grid_thing_values(o);
     lud_tree *section = lud_tree_add_mapping(w->arena, out, lud_grid_type_names[o->type]);
     if (!section || lud_options_write(lud_grid_thing_table(o->type), w->arena, &v, section, w->error))
         return false;
@@ -120,33 +90,11 @@ static bool add_thing(writer *w, const lud_grid_thing *thing, const char code[2]
     return under && add_parameters(w, &thing->under, under);
 }
 
-/* One thing a cell, in row-major order; whether agents and pieces each have a cell of their own. */
-static bool things_of(const lud_grid_spec *spec, const lud_grid_map *map, lud_grid_thing *things) {
-    for (int c = 0; c < spec->width * spec->height; c++)
-        things[c] = (lud_grid_thing){.object = map->cells[c], .under = {.type = LUD_EMPTY}};
-    for (int i = 0; i < map->n_pieces; i++) {
-        lud_grid_thing *thing = &things[map->pieces[i].y * spec->width + map->pieces[i].x];
-        thing->under = thing->object;
-        thing->object = map->pieces[i].object;
-    }
-    int last = -1;
-    for (int i = 0; i < spec->n_agents; i++) {
-        int c = map->agents[i].y * spec->width + map->agents[i].x;
-        if (c <= last || things[c].is_agent || lud_grid_is_piece(things[c].object.type)) return false;
-        last = c;
-        things[c].is_agent = true;
-        things[c].agent = map->agents[i];
-        things[c].under = things[c].object;
-        things[c].object = (lud_grid_object){.type = LUD_EMPTY};
-    }
-    return true;
-}
-
 /* The text of one map, as a child of `holder`; codes that the legend must explain are collected. */
 static lud_status write_map(writer *w, const lud_grid_map *map, lud_grid_thing *things, lud_tree *holder,
                             const char *key, lud_tree **node) {
     const lud_grid_spec *spec = w->spec;
-    if (!things_of(spec, map, things))
+    if (!lud_grid_things_of(spec, map, things))
         return lud_fail(w->error, LUD_ERROR_UNSUPPORTED,
                         "a map whose agents do not come in reading order, each in a "
                         "cell of its own, cannot be written");

@@ -1,0 +1,500 @@
+/* Editing a scenario file: whatever is done, the text means what was wanted and all else of it stays. */
+#include <dirent.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "base/file.h"
+#include "effort.h"
+#include "sim/multigrid/edit/grid_edit_check.h"
+#include "sim/multigrid/edit/grid_edit_tools.h"
+#include "sim/scenario.h"
+
+/* Written in every style that the editor has to cope with. */
+static const char plain[] =
+    "# A person is locked in.\nludus: 1\nname: rescue   # a name\nworld: multigrid\n\nmultigrid:\n"
+    "  map: |\n    # the outer wall\n    We We We We We We We We We\n"
+    "    We .. .. .. We .. .. .. We   # a row\n    We Ae .. .. We .. Ay .. We\n"
+    "    We .. .. Ky Ly .. .. .. We\n    We .. .. .. We .. .. Un We\n    We We We We We We We We We\n"
+    "  max_steps: 60   # short\n  agents:   # two of them\n    - {facing: east}   # the robot\n"
+    "    # between\n    - facing: west     # the person\n      can_push_rocks: true\n\n# what is "
+    "wanted\ngoals:\n"
+    "  - {rectangle: [1, 1, 3, 4], weight: 2}   # left\n  - cell: [5, 1]\n    agents: [1]   # hers\n"
+    "  - {cell: [7, 4]}\n\npolicies:\n  human: {type: heuristic, beta: 300}   # she knows\n# the end\n";
+static const char flow[] =
+    "{ludus: 1, world: multigrid, multigrid: {map: [We We We We We, We Ay .. Ky We, 'We .. La 1a We', "
+    "[We, Bu, Un, Ae, We],\n  We We We We We], legend: {1a: {magic_wall: {side: north, entry: 0.25}}}, "
+    "agents: [{facing: south}, {}], max_steps: 9}, goals: [{cell: [1, 2]}, {rectangle: [1, 1, 3, 1], weight: "
+    "0.5}]}\n";
+static const char bare[] =
+    "ludus: 1\nworld: multigrid\nmultigrid:\n  map: |\n    We We We We\n    We Ay .. We\n"
+    "    We Ae .. We\n    We We We We\n";
+static const char ensemble[] =
+    "ludus: 1\nworld: multigrid\nmultigrid:\n  ensemble:\n    - map: |\n        We We We We\n        We Ay "
+    ".. "
+    "We\n        We .. .. We\n        We We We We\n    - map: |   # the second\n        We We We We We\n"
+    "        We .. .. Ay We\n        We .. Ky .. We\n        We We We We We\n      agents:\n"
+    "        - {facing: north}   # up\n  legend:   # own\n    1a: floor   # blue\n";
+static const char windows[] = "ludus: 1\r\nworld: multigrid\r\nmultigrid:\r\n  map: |\r\n    We We We We\r\n"
+                              "    We Ay .. We\r\n    We Ae .. We\r\n    We We We We\r\n  agents:\r\n"
+                              "    - {facing: south}\r\n";
+
+static const struct {
+    const char *text;
+    int map;
+} documents[] = {{plain, 0}, {flow, 0}, {bare, 0}, {ensemble, 0}, {ensemble, 1}, {windows, 0}};
+enum { N_DOCUMENTS = sizeof documents / sizeof *documents };
+
+static lud_grid_edit *open_text(const char *text, int map) {
+    lud_grid_edit *edit;
+    lud_error error = {0};
+    if (lud_grid_edit_open("file.yaml", text, NULL, 0, map, &edit, &error)) fail_msg("%s", error.text);
+    return edit;
+}
+
+static lud_grid_thing kind_named(const char *wanted, lud_colour colour) {
+    const lud_grid_chances chances = {0.5, 0.1, 1, 0.5};
+    lud_grid_thing thing;
+    bool coloured, found = false;
+    for (int i = 0; !found; i++) {
+        lud_text name = {0};
+        if (!lud_grid_kind(i, colour, &chances, &thing, &coloured, &name)) fail_msg("no %s", wanted);
+        found = !strcmp(name.bytes, wanted);
+        lud_text_free(&name);
+    }
+    return thing;
+}
+
+static uint32_t draw(uint64_t *state, uint32_t n) {
+    *state = *state * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+    return (uint32_t)(*state >> 33) % n;
+}
+
+/* ---- an oracle: what the file says, read by the reader of scenarios alone ---- */
+
+static lud_model *model_of(const char *text) {
+    lud_error error = {0};
+    lud_scenario *scenario;
+    if (lud_scenario_read("again.yaml", text, strlen(text), NULL, 0, &scenario, &error))
+        fail_msg("%s\n%s", error.text, text);
+    lud_model *model = scenario->model;
+    scenario->model = NULL;
+    lud_scenario_destroy(scenario);
+    return model;
+}
+
+/* The text as it stands, read from the start, is the model that the document shows. */
+static void check_text(const lud_grid_edit *edit) {
+    lud_model *again = model_of(lud_grid_edit_text(edit));
+    const lud_model *shown = lud_grid_edit_model(edit);
+    lud_error error = {0};
+    lud_arena *arena = lud_arena_create(0);
+    char *texts[2];
+    size_t length;
+    for (int k = 0; k < 2; k++) {
+        lud_tree *root = lud_tree_add_mapping(arena, NULL, NULL);
+        const lud_model *model = k ? again : shown;
+        if (model->world->write(model, arena, root, &error)) fail_msg("%s", error.text);
+        if (lud_tree_write(arena, root, &texts[k], &length, &error)) fail_msg("%s", error.text);
+    }
+    assert_string_equal(texts[0], texts[1]);
+    lud_arena_destroy(arena);
+    again->world->free(again);
+}
+
+/* How often a text has a part. */
+static int count(const char *text, const char *part) {
+    int n = 0;
+    for (const char *at = text; (at = strstr(at, part)); at += strlen(part)) n++;
+    return n;
+}
+
+/* ---- single edits, byte for byte ---- */
+
+/* The one line that differs. */
+static void expect_line(const lud_grid_edit *edit, const char *before, const char *old_line,
+                        const char *new_line) {
+    const char *at = strstr(before, old_line);
+    assert_non_null(at);
+    lud_text expected = {0};
+    lud_text_append_bytes(&expected, before, (size_t)(at - before));
+    lud_text_append(&expected, "%s%s", new_line, at + strlen(old_line));
+    assert_string_equal(lud_grid_edit_text(edit), expected.bytes);
+    lud_text_free(&expected);
+}
+
+static void test_single_edits(void **state) {
+    (void)state;
+    lud_error error = {0};
+    lud_grid_edit *edit = open_text(plain, 0);
+    const lud_grid_thing lava = kind_named("lava", LUD_RED);
+    assert_int_equal(lud_grid_edit_put(edit, 1, 1, &lava, &error), LUD_OK);
+    expect_line(edit, plain, "We .. .. .. We .. .. .. We   # a row", "We La .. .. We .. .. .. We   # a row");
+    assert_int_equal(lud_grid_edit_undo(edit, &error), LUD_OK);
+    assert_string_equal(lud_grid_edit_text(edit), plain);
+
+    lud_grid_pick robot = {.kind = LUD_PICK_CELL, .x = 1, .y = 2};
+    assert_int_equal(lud_grid_edit_turn(edit, robot, 1, &error), LUD_OK);
+    expect_line(edit, plain, "{facing: east}", "{facing: south}");
+    lud_grid_edit_undo(edit, &error);
+
+    const lud_grid_pick person = {.kind = LUD_PICK_CELL, .x = 6, .y = 2};
+    assert_int_equal(lud_grid_edit_turn(edit, person, 1, &error), LUD_OK);
+    expect_line(edit, plain, "facing: west ", "facing: north ");
+    lud_grid_edit_undo(edit, &error);
+
+    lud_grid_pick goal = {.kind = LUD_PICK_GOAL, .goal = 1};
+    assert_int_equal(lud_grid_edit_move(edit, &goal, 6, 1, &error), LUD_OK);
+    expect_line(edit, plain, "cell: [5, 1]", "cell: [6, 1]");
+    lud_grid_edit_undo(edit, &error);
+
+    assert_int_equal(lud_grid_edit_remove(edit, goal, &error), LUD_OK);
+    expect_line(edit, plain, "  - cell: [5, 1]\n    agents: [1]   # hers\n", "");
+    lud_grid_edit_undo(edit, &error);
+
+    assert_int_equal(lud_grid_edit_add_goal(edit, 1, 1, 2, 1, &error), LUD_OK);
+    expect_line(edit, plain, "  - {cell: [7, 4]}\n", "  - {cell: [7, 4]}\n  - {rectangle: [1, 1, 2, 1]}\n");
+    lud_grid_edit_undo(edit, &error);
+
+    /* a parameter that no code has: the legend explains it, below the map */
+    const lud_grid_pick ground = {.kind = LUD_PICK_CELL, .x = 7, .y = 4};
+    assert_int_equal(lud_grid_edit_change_parameter(edit, ground, 0, 0.25, &error), LUD_OK);
+    assert_non_null(strstr(lud_grid_edit_text(edit), "We .. .. .. We .. .. 1a We\n"));
+    assert_non_null(strstr(lud_grid_edit_text(edit),
+                           "  legend:\n    1a: {unsteady_ground: {stumble: 0.25}}\n  max_steps"));
+    lud_grid_edit_undo(edit, &error);
+
+    assert_int_equal(lud_grid_edit_set(edit, "max_steps", "70", &error), LUD_OK);
+    expect_line(edit, plain, "max_steps: 60   # short", "max_steps: 70   # short");
+    lud_grid_edit_undo(edit, &error);
+    assert_string_equal(lud_grid_edit_text(edit), plain);
+    assert_false(lud_grid_edit_changed(edit));
+    lud_grid_edit_close(edit);
+}
+
+/* Who comes to have another number takes entry, comment and goals along. */
+static void test_agents_change_numbers(void **state) {
+    (void)state;
+    lud_error error = {0};
+    lud_grid_edit *edit = open_text(plain, 0);
+    lud_grid_pick person = {.kind = LUD_PICK_CELL, .x = 6, .y = 2};
+    if (lud_grid_edit_move(edit, &person, 6, 1, &error)) fail_msg("%s", error.text);
+    const char *text = lud_grid_edit_text(edit);
+    assert_non_null(strstr(text,
+                           "- facing: west     # the person\n      can_push_rocks: true\n    # between\n"
+                           "    - {facing: east}   # the robot\n"));
+    assert_non_null(strstr(text, "agents: [0]   # hers"));
+    check_text(edit);
+    const lud_grid_edit_world *w = lud_grid_edit_get(edit);
+    assert_int_equal(w->agent[1 * w->width + 6], 0);
+    assert_int_equal(w->things[1 * w->width + 6].agent.direction, LUD_WEST);
+    assert_true(w->things[1 * w->width + 6].agent.can_push_rocks);
+    assert_int_equal(w->things[2 * w->width + 1].agent.direction, LUD_EAST);
+    /* and when the person goes, so does the goal that was hers alone */
+    person = (lud_grid_pick){.kind = LUD_PICK_CELL, .x = 6, .y = 1};
+    if (lud_grid_edit_remove(edit, person, &error)) fail_msg("%s", error.text);
+    assert_int_equal(lud_grid_edit_get(edit)->n_goals, 2);
+    assert_null(strstr(lud_grid_edit_text(edit), "# hers"));
+    assert_non_null(strstr(lud_grid_edit_text(edit), "# the robot"));
+    assert_null(strstr(lud_grid_edit_text(edit), "facing: west"));
+    check_text(edit);
+    lud_grid_edit_undo(edit, &error);
+    lud_grid_edit_undo(edit, &error);
+    assert_string_equal(lud_grid_edit_text(edit), plain);
+    lud_grid_edit_close(edit);
+}
+
+/* ---- whatever is done ---- */
+
+static void act(lud_grid_edit *edit, uint64_t *random, int *done, lud_error *error) {
+    const lud_grid_edit_world *w = lud_grid_edit_get(edit);
+    const int x = (int)draw(random, (uint32_t)w->width), y = (int)draw(random, (uint32_t)w->height);
+    const int x2 = (int)draw(random, (uint32_t)w->width), y2 = (int)draw(random, (uint32_t)w->height);
+    lud_grid_pick pick = {.kind = LUD_PICK_CELL, .x = x, .y = y, .layer = (int)draw(random, 2)};
+    if (draw(random, 4) == 0)
+        pick = (lud_grid_pick){.kind = LUD_PICK_GOAL, .goal = (int)draw(random, (uint32_t)w->n_goals + 1)};
+    if (draw(random, 12) == 0) pick = (lud_grid_pick){.kind = LUD_PICK_WORLD};
+    lud_grid_thing thing;
+    lud_grid_parameter parameters[LUD_GRID_PARAMETERS];
+    bool coloured;
+    lud_text name = {0};
+    int n;
+    lud_status status = LUD_ERROR_INPUT;
+    switch (draw(random, 8)) {
+    case 0:
+    case 1:
+    case 2:
+        if (lud_grid_kind((int)draw(random, 30), (lud_colour)draw(random, LUD_COLOURS),
+                          &lud_grid_edit_options(edit)->chances, &thing, &coloured, &name))
+            status = lud_grid_edit_put(edit, x, y, &thing, error);
+        break;
+    case 3:
+        status = lud_grid_edit_move(edit, &pick, x2, y2, error);
+        break;
+    case 4:
+        status = lud_grid_edit_remove(edit, pick, error);
+        break;
+    case 5:
+        status = lud_grid_edit_turn(edit, pick, (int)draw(random, 7) - 3, error);
+        break;
+    case 6:
+        status = lud_grid_edit_add_goal(edit, x, y, x2, y2, error);
+        break;
+    default:
+        n = lud_grid_edit_parameters(edit, pick, parameters);
+        if (!n) break;
+        n = (int)draw(random, (uint32_t)n);
+        status = lud_grid_edit_change_parameter(
+            edit, pick, n, parameters[n].value + (double)((int)draw(random, 5) - 2) * parameters[n].step,
+            error);
+        break;
+    }
+    lud_text_free(&name);
+    *done += !status;
+}
+
+static void test_random_edits(void **state) {
+    (void)state;
+    for (int d = 0; d < N_DOCUMENTS; d++)
+        for (uint64_t seed = 1; seed <= (SANITIZED ? 1 : 4); seed++) {
+            uint64_t random = seed * 977 + (uint64_t)d;
+            lud_grid_edit *edit = open_text(documents[d].text, documents[d].map);
+            int done = 0;
+            enum { STEPS = 80 };
+            char *texts[STEPS + 1];
+            for (int k = 0; k < STEPS; k++) {
+                lud_error error = {0};
+                const int before = done;
+                char *was = strdup(lud_grid_edit_text(edit));
+                act(edit, &random, &done, &error);
+                if (done == before)
+                    assert_string_equal(lud_grid_edit_text(edit), was); /* refused: untouched */
+                if (done == before && strstr(error.text, "cannot be changed in place"))
+                    fail_msg("document %d, seed %d, step %d: %s\n%s", d, (int)seed, k, error.text, was);
+                free(was);
+                lud_grid_problem problems[8];
+                lud_grid_edit_check(edit, problems, 8, NULL);
+                if (k % 8 == 0 && !lud_grid_edit_options(edit)->spec.goals_must_cover) check_text(edit);
+            }
+            assert_true(done > STEPS / 4);
+            /* every comment that belongs to what cannot be removed is still there */
+            const char *const kept[] = {
+                "# A person is locked in.", "# a name",    "# the outer wall", "# a row", "# short",
+                "# what is wanted",         "# she knows", "# the end"};
+            for (size_t i = 0; d == 0 && i < sizeof kept / sizeof *kept; i++)
+                assert_int_equal(count(lud_grid_edit_text(edit), kept[i]), 1);
+            int n = 0; /* back to the first text, and forward to the last */
+            lud_error error = {0};
+            texts[0] = strdup(lud_grid_edit_text(edit));
+            while (lud_grid_edit_undo_name(edit)) {
+                if (lud_grid_edit_undo(edit, &error)) fail_msg("%s", error.text);
+                if (++n <= STEPS) texts[n] = strdup(lud_grid_edit_text(edit));
+            }
+            assert_string_equal(lud_grid_edit_text(edit), documents[d].text);
+            assert_false(lud_grid_edit_changed(edit));
+            for (int k = n - 1; k >= 0; k--) {
+                if (lud_grid_edit_redo(edit, &error)) fail_msg("%s", error.text);
+                assert_string_equal(lud_grid_edit_text(edit), texts[k]);
+            }
+            assert_null(lud_grid_edit_redo_name(edit));
+            for (int k = 0; k <= n; k++) free(texts[k]);
+            lud_grid_edit_close(edit);
+        }
+}
+
+/* Changes of one stroke are undone together. */
+static void test_strokes(void **state) {
+    (void)state;
+    lud_error error = {0};
+    lud_grid_edit *edit = open_text(bare, 0);
+    const lud_grid_thing lava = kind_named("lava", LUD_RED), floor = kind_named("floor", LUD_BLUE);
+    lud_grid_edit_begin_stroke(edit);
+    assert_int_equal(lud_grid_edit_put(edit, 2, 1, &lava, &error), LUD_OK);
+    assert_int_equal(lud_grid_edit_put(edit, 2, 2, &floor, &error), LUD_OK);
+    lud_grid_edit_end_stroke(edit);
+    assert_int_equal(lud_grid_edit_put(edit, 2, 1, &floor, &error), LUD_OK);
+    lud_grid_edit_undo(edit, &error);
+    assert_int_equal(lud_grid_edit_get(edit)->things[1 * 4 + 2].object.type, LUD_LAVA);
+    lud_grid_edit_undo(edit, &error);
+    assert_string_equal(lud_grid_edit_text(edit), bare);
+    assert_null(lud_grid_edit_undo_name(edit));
+    lud_grid_edit_close(edit);
+}
+
+/* ---- files ---- */
+
+static void write_file(const char *path, const char *text) {
+    lud_error error = {0};
+    if (lud_file_write(path, text, strlen(text), &error)) fail_msg("%s", error.text);
+}
+
+static void test_saving(void **state) {
+    (void)state;
+    char folder[] = "/tmp/ludus-edit-XXXXXX";
+    assert_non_null(mkdtemp(folder));
+    assert_int_equal(chdir(folder), 0);
+    write_file("world.yaml", plain);
+    lud_error error = {0};
+    lud_grid_edit *edit;
+    if (lud_grid_edit_open("world.yaml", NULL, NULL, 0, 0, &edit, &error)) fail_msg("%s", error.text);
+    const lud_grid_thing ball = kind_named("ball", LUD_BROWN); /* no code has this colour */
+    if (lud_grid_edit_put(edit, 2, 2, &ball, &error)) fail_msg("%s", error.text);
+    assert_true(lud_grid_edit_changed(edit));
+    if (lud_grid_edit_save(edit, false, &error)) fail_msg("%s", error.text);
+    assert_false(lud_grid_edit_changed(edit));
+    lud_arena *arena = lud_arena_create(0);
+    char *bytes;
+    size_t length;
+    assert_int_equal(lud_file_read(arena, "world.yaml", 0, &bytes, &length, &error), LUD_OK);
+    assert_string_equal(bytes, lud_grid_edit_text(edit));
+    check_text(edit);
+    /* somebody else has written it meanwhile */
+    lud_grid_edit_undo(edit, &error);
+    write_file("world.yaml", bare);
+    assert_int_equal(lud_grid_edit_save(edit, false, &error), LUD_ERROR_IO);
+    assert_non_null(strstr(error.text, "has changed meanwhile"));
+    assert_int_equal(lud_grid_edit_save(edit, true, &error), LUD_OK);
+    lud_grid_edit_close(edit);
+    lud_arena_destroy(arena);
+
+    /* what is elsewhere is edited there */
+    write_file("map.yaml", plain);
+    write_file("includes.yaml", "include: map.yaml\nrun: {seed: 3}\n");
+    assert_int_equal(lud_grid_edit_open("includes.yaml", NULL, NULL, 0, 0, &edit, &error),
+                     LUD_ERROR_UNSUPPORTED);
+    assert_non_null(strstr(error.text, "comes from map.yaml"));
+    /* the map here, the rest elsewhere */
+    write_file("rest.yaml", "goals:\n  - {cell: [1, 1]}\n");
+    write_file("own.yaml",
+               "include: rest.yaml\nludus: 1\nworld: multigrid\nmultigrid:\n  map: |\n    We We We We\n"
+               "    We Ay .. We\n    We .. .. We\n    We We We We\n");
+    if (lud_grid_edit_open("own.yaml", NULL, NULL, 0, 0, &edit, &error)) fail_msg("%s", error.text);
+    assert_int_equal(lud_grid_edit_put(edit, 2, 2, &ball, &error), LUD_OK);
+    error = (lud_error){0};
+    lud_grid_pick goal = {.kind = LUD_PICK_GOAL};
+    assert_int_equal(lud_grid_edit_remove(edit, goal, &error), LUD_ERROR_UNSUPPORTED);
+    if (!strstr(error.text, "rest.yaml")) fail_msg("%s", error.text);
+    lud_grid_edit_close(edit);
+
+    static const struct {
+        const char *text, *message;
+    } refused[] = {{"ludus: 1\nworld: multigrid\nmultigrid:\n  generate: {style: open}\n", "generated"},
+                   {"map: |\n  We We We\n  We Ay We\n  We We We\n", "our own format"},
+                   {"ludus: 1\nworld: multigrid\nmultigrid:\n  map: \"We We We\\nWe Ay We\\nWe We We\\n\"\n",
+                    "in place"},
+                   {"ludus: 1\nworld: particle\nparticle: {task: simple}\n", "only multigrid"}};
+    for (size_t k = 0; k < sizeof refused / sizeof *refused; k++) {
+        error = (lud_error){0};
+        assert_int_equal(lud_grid_edit_open("other.yaml", refused[k].text, NULL, 0, 0, &edit, &error),
+                         LUD_ERROR_UNSUPPORTED);
+        if (!strstr(error.text, refused[k].message)) fail_msg("%s", error.text);
+    }
+    assert_int_equal(chdir("/"), 0);
+    char command[64];
+    snprintf(command, sizeof command, "rm -r %s", folder);
+    assert_int_equal(system(command), 0);
+}
+
+/* Every world that ships can be edited, unless it is generated or of another kind. */
+static void test_shipped_worlds(void **state) {
+    (void)state;
+    static const char *const folders[] = {"multigrid", "empo"};
+    int n_edited = 0;
+    for (size_t f = 0; f < 2; f++) {
+        char name[512];
+        snprintf(name, sizeof name, "%s/scenarios/%s", LUDUS_SOURCE_DIR, folders[f]);
+        DIR *folder = opendir(name);
+        assert_non_null(folder);
+        for (const struct dirent *entry; (entry = readdir(folder));) {
+            char path[1024];
+            snprintf(path, sizeof path, "%s/%s", name, entry->d_name);
+            if (!strstr(entry->d_name, ".yaml")) continue;
+            lud_error error = {0};
+            lud_grid_edit *edit;
+            const lud_status status = lud_grid_edit_open(path, NULL, NULL, 0, 0, &edit, &error);
+            if (status == LUD_ERROR_UNSUPPORTED) {
+                if (!strstr(error.text, "generated") && !strstr(error.text, "comes from"))
+                    fail_msg("%s: %s", path, error.text);
+                continue;
+            }
+            if (status) fail_msg("%s: %s", path, error.text);
+            char *first = strdup(lud_grid_edit_text(edit));
+            uint64_t random = 5;
+            int done = 0;
+            for (int k = 0; k < 15; k++) {
+                error = (lud_error){0};
+                act(edit, &random, &done, &error);
+                if (strstr(error.text, "cannot be changed in place")) fail_msg("%s: %s", path, error.text);
+            }
+            assert_true(done > 0);
+            while (lud_grid_edit_undo_name(edit)) assert_int_equal(lud_grid_edit_undo(edit, &error), LUD_OK);
+            assert_string_equal(lud_grid_edit_text(edit), first);
+            free(first);
+            lud_grid_edit_close(edit);
+            n_edited++;
+        }
+        closedir(folder);
+    }
+    assert_true(n_edited > 25);
+}
+
+/* ---- problems ---- */
+
+static bool finds(const lud_grid_edit *edit, const char *part) {
+    lud_grid_problem problems[32];
+    const int n = lud_grid_edit_check(edit, problems, 32, NULL);
+    for (int k = 0; k < n; k++)
+        if (strstr(problems[k].text, part)) return true;
+    return false;
+}
+
+static void test_problems(void **state) {
+    (void)state;
+    lud_error error = {0};
+    lud_grid_edit *edit = open_text(plain, 0);
+    assert_false(finds(edit, "reach"));
+    lud_grid_pick key = {.kind = LUD_PICK_CELL, .x = 3, .y = 3};
+    assert_int_equal(lud_grid_edit_remove(edit, key, &error), LUD_OK);
+    assert_true(finds(edit, "no yellow key for the door at (4, 3)"));
+    assert_true(finds(edit, "agent 1 cannot reach goal 0"));
+    assert_false(finds(edit, "cannot reach goal 1"));
+    lud_grid_study study;
+    if (lud_grid_study_model(lud_grid_edit_model(edit), &study, &error)) fail_msg("%s", error.text);
+    lud_grid_edit_undo(edit, &error);
+    if (lud_grid_edit_set(edit, "goals_must_cover", "true", &error)) fail_msg("%s", error.text);
+    uint8_t marked[9 * 6];
+    lud_grid_problem problems[8];
+    assert_true(lud_grid_edit_check(edit, problems, 8, marked) > 0);
+    assert_true(problems[0].refused);
+    assert_int_equal(marked[1 * 9 + 1], 0); /* in goal 0 */
+    assert_int_equal(marked[2 * 9 + 6], 1);
+    lud_grid_edit_close(edit);
+
+    /* a small world is known state by state: with one step nobody comes far */
+    edit =
+        open_text("ludus: 1\nworld: multigrid\nmultigrid:\n  map: |\n    We We We We We\n    We Ay .. .. We\n"
+                  "    We We We We We\n  max_steps: 1\n  actions: minimal\ngoals:\n  - {cell: [3, 1]}\n"
+                  "  - {cell: [2, 1]}\n",
+                  0);
+    if (lud_grid_study_model(lud_grid_edit_model(edit), &study, &error)) fail_msg("%s", error.text);
+    assert_true(study.exact && study.reach_known);
+    assert_true(study.states == 3); /* the start, one forward, one turned */
+    assert_int_equal(study.n_out_of_reach, 1);
+    assert_int_equal(study.out_of_reach[0].goal, 0);
+    lud_grid_edit_close(edit);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_single_edits), cmocka_unit_test(test_agents_change_numbers),
+        cmocka_unit_test(test_random_edits), cmocka_unit_test(test_strokes),
+        cmocka_unit_test(test_saving),       cmocka_unit_test(test_shipped_worlds),
+        cmocka_unit_test(test_problems)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
