@@ -67,7 +67,7 @@ typedef struct lud_verb {
     size_t value_bytes;                 /* of the struct the flags fill */
     void (*set_defaults)(void *values); /* null: all zero */
     bool over_processes;                /* several processes of a launcher do it together (base/ranks) */
-    const lud_option_table *keys;       /* that `ludus help VERB` explains as well, or null */
+    const lud_option_table *keys;       /* that the verb's help explains as well, or null */
     const char *notes;                  /* further lines of the verb's help, or null */
     /* Does it; returns LUD_OK or the reason why not, with a message. */
     lud_status (*run)(void *values, const char *const *arguments, int n_arguments, lud_error *error);

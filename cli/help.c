@@ -191,8 +191,6 @@ static lud_status run(void *data, const char *const *arguments, int n_arguments,
     for (int i = 0; i < n; i++)
         if (strcmp(verbs[i]->name, topic) == 0) {
             lud_verb_print_help(verbs[i], stdout);
-            if (verbs[i]->keys) printf("\n");
-            if (verbs[i]->keys) print_table(verbs[i]->keys, values->markdown);
             return LUD_OK;
         }
     const lud_learner_kind *learner = lud_learner_find(topic);

@@ -201,7 +201,6 @@ const lud_verb lud_verb_record = {
     .n_flags = sizeof flags / sizeof *flags,
     .value_bytes = sizeof(lud_record_values),
     .set_defaults = set_defaults,
-    .keys = &lud_view_section_table,
     .notes =
         "The same command gives the same video, byte for byte. Ctrl-C completes it with what was recorded.\n"
         "Several are shown side by side, in step from the same start and seed, with marks where they differ; "

@@ -56,8 +56,7 @@ static const lud_option view_options[] = {
     BOOL(labels, "false", "agents have their numbers beside them"),
     BOOL(successors, "false", "every state that may come next is listed, with its probability"),
     INTS(size, "[]", LEAST_SIDE, MOST_SIDE,
-         "[width, height] of the window, or of recorded pictures, which may be larger by a caption; []: as "
-         "it fits",
+         "[width, height] of the window and of pictures, even numbers; []: as usual",
          "pixels"),
     REAL(scale, "0", 0, 4,
          "size of texts and panels, from 0.5; 0: as the display's density is, in recordings 1"),

@@ -284,8 +284,18 @@ static void describe_step(const lud_proof_model *m, const uint8_t *state, lud_te
     }
 }
 
-static void draw(lud_drawing *drawing, lud_canvas *canvas, const lud_theme *theme, const lud_camera *camera,
-                 const lud_moment *moment) {
+/* Letters that were made larger than a row go back towards their own size as far as it has room for them;
+ * returns what they were. */
+static float fit_letters(lud_canvas *canvas, const lud_camera *camera) {
+    const float scale = lud_canvas_scale(canvas), row = 0.9f * lud_canvas_line_height(canvas, LUD_TEXT_SMALL);
+    lud_canvas_magnify(canvas, 1);
+    const float factor = scale / lud_canvas_scale(canvas);
+    lud_canvas_magnify(canvas, fminf(factor, fmaxf(1, factor * camera->scale / row)));
+    return factor;
+}
+
+static void draw_all(lud_drawing *drawing, lud_canvas *canvas, const lud_theme *theme,
+                     const lud_camera *camera, const lud_moment *moment) {
     proof_drawing *d = (proof_drawing *)(void *)drawing;
     painter p = {d, model_of(drawing), head(moment->state), canvas, theme, camera, moment};
     const lud_proof_state *s = p.now;
@@ -328,6 +338,13 @@ static void draw(lud_drawing *drawing, lud_canvas *canvas, const lud_theme *them
     write(&p, on_screen(&p, 0.5f, HEIGHT - 1.2f, WIDTH - 1, 1), 0,
           lud_mixed(theme->text, theme->accent, moment->glow), text.bytes);
     lud_text_free(&text);
+}
+
+static void draw(lud_drawing *drawing, lud_canvas *canvas, const lud_theme *theme, const lud_camera *camera,
+                 const lud_moment *moment) {
+    const float factor = fit_letters(canvas, camera);
+    draw_all(drawing, canvas, theme, camera, moment);
+    lud_canvas_magnify(canvas, factor);
 }
 
 /* ---- Answers to the viewer ---- */

@@ -53,19 +53,19 @@ static const shot shots[] = {
      "size: [900, 560]\nagent: 1\nlabels: true\n"},
     {"particle-dark", SCENARIOS "particle/simple_tag.yaml", NULL, false, 12, 0,
      "size: [800, 600]\ntheme: dark\nscale: 1.25\ncaption: {show: always, text: Three chase one}\n"},
-    {"tribes-light", SCENARIOS "tribes/market.yaml", NULL, false, 20, 0, "size: [1100, 640]\nagent: 2\n"},
+    {"tribes-light", SCENARIOS "tribes/market.yaml", NULL, false, 20, 0, "size: [900, 560]\nagent: 2\n"},
     {"tribes-dark", SCENARIOS "tribes/village.yaml", NULL, false, 30, 0,
-     "size: [900, 600]\ntheme: dark\npanels: {timeline: false}\n"},
+     "size: [760, 520]\ntheme: dark\npanels: {timeline: false, overlay: false, width: 0.45}\n"},
     {"proof-light", SCENARIOS "proof/family_tree.yaml", NULL, false, 2, 0, "size: [1000, 600]\n"},
     {"proof-dark-large", SCENARIOS "proof/family_tree.yaml", NULL, false, 3, 0,
      "size: [1280, 960]\ntheme: dark\nscale: 2\nagent: 0\n"},
-    {"solved-light", SCENARIOS "empo/fetch_the_key.yaml", NULL, true, 5, 0, "size: [1000, 640]\nagent: 0\n"},
+    {"solved-light", SCENARIOS "empo/fetch_the_key.yaml", NULL, true, 5, 0, "size: [820, 600]\nagent: 0\n"},
     {"solved-dark", SCENARIOS "empo/fetch_the_key.yaml", NULL, true, 3, 0,
      "size: [900, 600]\ntheme: dark\npanels: {inspector: false, timeline: false}\ncaption: {show: always}\n"
      "camera: {zoom: 0.8}\n"},
     {"compared", SCENARIOS "empo/fetch_the_key.yaml", SCENARIOS "empo/fetch_the_key.yaml", true, 6, 0,
-     "size: [1100, 560]\n"},
-    {"keys", SCENARIOS "multigrid/tiny.yaml", NULL, false, 0, SDLK_h, "size: [1000, 680]\n"},
+     "size: [960, 500]\n"},
+    {"keys", SCENARIOS "multigrid/tiny.yaml", NULL, false, 0, SDLK_h, "size: [640, 480]\n"},
 };
 enum { N_SHOTS = sizeof shots / sizeof *shots };
 

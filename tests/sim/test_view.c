@@ -71,7 +71,7 @@ static void test_mistakes_have_a_place(void **state) {
     lud_scenario *scenario;
     lud_error error = {0};
     const lud_scenario_overrides nowhere = {.view = "nowhere.yaml", .run = lud_run_as_written};
-    assert_int_equal(lud_scenario_load_with("world.yaml", &nowhere, NULL, &scenario, &error), LUD_ERROR_IO);
+    assert_int_equal(lud_scenario_load_with("world.yaml", &nowhere, NULL, &scenario, &error), LUD_ERROR_INPUT);
     assert_non_null(strstr(error.text, "nowhere.yaml"));
 }
 
