@@ -108,7 +108,7 @@ typedef struct lud_scenario_flags {
     const char *precision;                     /* null: as the scenario says */
     const struct lud_scenario_number *numbers; /* [n_numbers] of other flags */
     int n_numbers;
-    const char *view; /* file of a view; null: none */
+    const char *view;                        /* file of a view; null: none */
     const struct lud_scenario_value *values; /* [n_values] of other flags */
     int n_values;
 } lud_scenario_flags;

@@ -45,7 +45,8 @@ static lud_status do_runs(const experiment_values *values, const lud_experiment 
     if (!lud_ranks_leads(ranks)) return LUD_OK;
     const lud_status status = lud_experiment_results(e, values->out, &said, error);
     if (!status) {
-        printf("\n%s\n%s holds summary.md, summary.csv, summary.tex, runs.csv%s, curves.svg and curves.pdf; every run "
+        printf("\n%s\n%s holds summary.md, summary.csv, summary.tex, runs.csv%s, curves.svg and curves.pdf; "
+               "every run "
                "lies in "
                "%s/SCENARIO/VARIANT/seed-N. Next:\n  %s view %s/%s/%s/seed-%lld\n",
                said.bytes ? said.bytes : "", values->out,

@@ -123,7 +123,8 @@ static lud_status take_view(const lud_record_values *values, const lud_scenario 
     lud_record_as_shown(scenario, options);
     options->seed = (uint64_t)scenario->run.seed;
     if (values->shown.side && options->scenario)
-        return lud_invalid(error, "--size: expected WxH, as the view has the panels of the window, found '%s'",
+        return lud_invalid(error,
+                           "--size: expected WxH, as the view has the panels of the window, found '%s'",
                            values->shown.size);
     if (values->shown.side) {
         options->width = values->shown.side;
@@ -141,9 +142,11 @@ static lud_status open_all(const lud_record_values *values, const char *const *p
         const lud_layout *layout = &run->scenario->model->layout;
         lud_caption_who(run->cast, layout->n_agents, run->folder, &r->who[k]);
         if (r->who[k].failed) return lud_no_memory(error, "a caption");
-        r->others[k] = (lud_record_side){
-            .name = r->who[k].bytes, .path = paths[k], .model = run->scenario->model, .cast = run->cast,
-            .scenario = run->scenario};
+        r->others[k] = (lud_record_side){.name = r->who[k].bytes,
+                                         .path = paths[k],
+                                         .model = run->scenario->model,
+                                         .cast = run->cast,
+                                         .scenario = run->scenario};
         if (k == 0) LUD_TRY(take_view(values, run->scenario, options, error));
         LUD_TRY(open_overlay(values, run, paths[k], options->overlay,
                              k ? &r->others[k].source : &options->source, error));
@@ -212,6 +215,7 @@ const lud_verb lud_verb_record = {
         "last second.\n\n"
         "example: ludus record scenarios/multigrid/rescue.yaml -o rescue.mp4 --episodes 3\n"
         "         ludus record runs/first runs/second -o both.mp4\n"
-        "         ludus record scenarios/multigrid/rescue.yaml -o rescue.png --view scenarios/views/paper.yaml\n"
+        "         ludus record scenarios/multigrid/rescue.yaml -o rescue.png --view "
+        "scenarios/views/paper.yaml\n"
         "         ludus record scenarios/multigrid/rescue.yaml -o rescue.h5 --episodes 1000\n",
     .run = run};

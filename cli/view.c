@@ -167,8 +167,7 @@ static lud_status run(void *data, const char *const *arguments, int n_arguments,
     if (values->follow && lud_file_exists(arguments[0]) && !lud_folder_exists(arguments[0]))
         return lud_invalid(error, "--follow: %s is a file, expected the folder of a training", arguments[0]);
     if (values->follow) LUD_TRY(lud_training_view_wait(arguments[0], error));
-    if (n_arguments == 1 && lud_data_set_is(arguments[0]))
-        return view_data(values, arguments[0], error);
+    if (n_arguments == 1 && lud_data_set_is(arguments[0])) return view_data(values, arguments[0], error);
     shown s = {0};
     lud_status status = find_shown(values, arguments, n_arguments, &s, error);
     if (!status) status = show(values, &s, error);

@@ -49,7 +49,8 @@ void lud_caption_progress(lud_text *out, const lud_model *model, const lud_playe
 
 void lud_caption_draw(const lud_caption *caption, lud_canvas *canvas, const lud_theme *theme, lud_box box,
                       const lud_sides *sides) {
-    const float margin = roundf(fmaxf(8 * lud_canvas_scale(canvas), box.w * (sides->n > 1 ? 0.0125f : 0.025f)));
+    const float margin =
+        roundf(fmaxf(8 * lud_canvas_scale(canvas), box.w * (sides->n > 1 ? 0.0125f : 0.025f)));
     const lud_side *first = &sides->side[0];
     float y = box.y + gap * lud_canvas_scale(canvas);
     lud_canvas_rect(canvas, box, theme->panel);

@@ -85,7 +85,8 @@ static lud_status open_sides(recorder *r, const lud_model *model, lud_status sta
 static lud_status open_players(recorder *r, const lud_model *model, lud_cast *cast, lud_error *error) {
     lud_sides *sides = &r->film.sides;
     const lud_record_options *o = r->options;
-    const bool remember = o->scenario || sides->n > 1 || r->film.panel > 0 || sides->side[0].drawing->kind->trails;
+    const bool remember =
+        o->scenario || sides->n > 1 || r->film.panel > 0 || sides->side[0].drawing->kind->trails;
     LUD_TRY(lud_player_create(model, cast, o->seed, remember, &sides->side[0].player, error));
     for (int k = 1; k < sides->n; k++)
         LUD_TRY(lud_player_create(o->others[k - 1].model, o->others[k - 1].cast, o->seed, remember,

@@ -14,14 +14,14 @@ typedef struct lud_record_side {
     const char *name, *path; /* of who acts; and of what messages call it */
     const lud_model *model;
     lud_cast *cast;
-    lud_overlay_source *source; /* or null; taken over by lud_record */
+    lud_overlay_source *source;   /* or null; taken over by lud_record */
     const lud_scenario *scenario; /* of `model` */
 } lud_record_side;
 
 typedef struct lud_record_options {
     const char *path; /* where to; the ending says the format, see video.h */
     int width,
-        height; /* pixels; height 0: `width` is the longer side of a world's picture, which has its shape */
+        height;  /* pixels; height 0: `width` is the longer side of a world's picture, which has its shape */
     float scale; /* of texts and panels */
     int fps;     /* frames a second */
     int frames_per_step; /* 1 shows states exactly as they are; more shows the motion between them */
@@ -47,8 +47,8 @@ typedef struct lud_record_options {
 /* 640 pixels, 30 frames a second, 8 frames a step, one episode. */
 lud_record_options lud_record_defaults(void);
 
-/* What the scenario's `view` section says of pictures: theme, size, scale, what is shown, the caption. Where it
- * fixes the panels the recording has the window's pictures, for which the scenario must outlive it. */
+/* What the scenario's `view` section says of pictures: theme, size, scale, what is shown, the caption. Where
+ * it fixes the panels the recording has the window's pictures, for which the scenario must outlive it. */
 void lud_record_as_shown(const lud_scenario *scenario, lud_record_options *options);
 
 typedef struct lud_record_result {

@@ -35,7 +35,7 @@ typedef struct lud_scenario_overrides {
     const struct lud_scenario_value {
         const char *source, *path, *value; /* who asks: `--theme`; for what: `view.theme`; its YAML */
         bool words;                        /* `value` is a text as it stands */
-    } * values; /* [n_values], after all of these */
+    } * values;                            /* [n_values], after all of these */
     int n_values;
     lud_run_options run; /* within the ranges of lud_run_option_table; negative: as the file says */
 } lud_scenario_overrides;

@@ -43,7 +43,8 @@ TABLE(overlay_table, "overlay", "of a RUN, what its solution or learner publishe
 #undef OPTIONS
 #define OPTIONS lud_view_caption
 TABLE(caption_table, "caption", "below the picture: what is shown, who acts, the step, returns",
-      CHOICE(show, "recordings", caption_places, "where: below recordings, always (the window too), or never"),
+      CHOICE(show, "recordings", caption_places,
+             "where: below recordings, always (the window too), or never"),
       TEXT(text, NULL, "what it says first; else what the scenario is about"));
 
 #undef OPTIONS
@@ -56,8 +57,7 @@ static const lud_option view_options[] = {
     BOOL(labels, "false", "agents have their numbers beside them"),
     BOOL(successors, "false", "every state that may come next is listed, with its probability"),
     INTS(size, "[]", LEAST_SIDE, MOST_SIDE,
-         "[width, height] of the window and of pictures, even numbers; []: as usual",
-         "pixels"),
+         "[width, height] of the window and of pictures, even numbers; []: as usual", "pixels"),
     REAL(scale, "0", 0, 4,
          "size of texts and panels, from 0.5; 0: as the display's density is, in recordings 1"),
     INT(agent, "-1", -1, 1e6, "the number of the agent that is selected; -1: none"),

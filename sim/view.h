@@ -42,10 +42,10 @@ typedef struct lud_view_section {
     int theme; /* 0 light, 1 dark */
     double speed;
     bool motion, goals, labels, successors;
-    lud_int_list size;  /* width and height of the window or picture; empty: as usual */
-    double scale;       /* of texts and panels; 0: as the display's density is, in pictures 1 */
-    int64_t agent;      /* that is selected, -1: none */
-    lud_int_list cell;  /* that is selected where no agent is; empty: none */
+    lud_int_list size; /* width and height of the window or picture; empty: as usual */
+    double scale;      /* of texts and panels; 0: as the display's density is, in pictures 1 */
+    int64_t agent;     /* that is selected, -1: none */
+    lud_int_list cell; /* that is selected where no agent is; empty: none */
     lud_view_panels panels;
     lud_view_camera camera;
     lud_view_overlay overlay;

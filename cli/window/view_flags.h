@@ -1,5 +1,5 @@
-/* The flags of `view` and `record` about how something is shown. Each stands for a key of the section `view`, which it
- * comes before, as it comes before the file of --view. */
+/* The flags of `view` and `record` about how something is shown. Each stands for a key of the section `view`,
+ * which it comes before, as it comes before the file of --view. */
 #pragma once
 
 #include "cli/cli.h"

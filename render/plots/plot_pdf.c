@@ -13,11 +13,11 @@ static const double points = 0.75; /* of a pixel */
 /* Widths of Helvetica's letters in thousandths of its size, from ' ' to '~' (Adobe's metrics of the standard
  * fonts); those beyond are taken as wide as the letter that they are made of. */
 static const short widths[] = {
-    278, 278, 355, 556, 556, 889, 667, 191, 333, 333, 389, 584, 278, 333, 278, 278, 556, 556, 556,
+    278, 278, 355, 556, 556, 889, 667, 191, 333, 333, 389, 584, 278, 333,  278, 278, 556, 556, 556,
     556, 556, 556, 556, 556, 556, 556, 278, 278, 584, 584, 584, 556, 1015, 667, 667, 722, 722, 667,
-    611, 778, 722, 278, 500, 667, 556, 833, 722, 778, 667, 778, 722, 667, 611, 722, 667, 944, 667,
-    667, 611, 278, 278, 278, 469, 556, 333, 556, 556, 500, 556, 556, 278, 556, 556, 222, 222, 500,
-    222, 833, 556, 556, 556, 556, 333, 500, 278, 556, 500, 722, 500, 500, 500, 334, 260, 334, 584};
+    611, 778, 722, 278, 500, 667, 556, 833, 722, 778, 667, 778, 722, 667,  611, 722, 667, 944, 667,
+    667, 611, 278, 278, 278, 469, 556, 333, 556, 556, 500, 556, 556, 278,  556, 556, 222, 222, 500,
+    222, 833, 556, 556, 556, 556, 333, 500, 278, 556, 500, 722, 500, 500,  500, 334, 260, 334, 584};
 
 /* The next character of UTF-8 as a byte of code page 1252; '?' where it has none. */
 static unsigned char next_letter(const char **text) {
@@ -41,7 +41,8 @@ static unsigned char next_letter(const char **text) {
 }
 
 static double width_of(unsigned char letter) {
-    static const char made_of[] = "AAAAAAMCEEEEIIIIDNOOOOOxOUUUUYPbaaaaaamceeeeiiiidnooooo+ouuuuypy"; /* from 0xc0 */
+    static const char made_of[] =
+        "AAAAAAMCEEEEIIIIDNOOOOOxOUUUUYPbaaaaaamceeeeiiiidnooooo+ouuuuypy"; /* from 0xc0 */
     if (letter >= 0xc0) letter = (unsigned char)made_of[letter - 0xc0];
     if (letter == 0x85 || letter == 0x97) return 1;
     return letter >= ' ' && letter <= '~' ? widths[letter - ' '] / 1000.0 : 0.556;
@@ -70,8 +71,9 @@ static void ground(const lud_plot_pen *p, double wide, double height, lud_rgba c
 
 static void words(const lud_plot_pen *p, double x, double y, double size, lud_plot_anchor anchor,
                   lud_rgba colour, const char *text) {
-    const double wide = size * width(text),
-                 left = anchor == LUD_PLOT_START ? x : anchor == LUD_PLOT_MIDDLE ? x - 0.5 * wide : x - wide;
+    const double wide = size * width(text), left = anchor == LUD_PLOT_START    ? x
+                                                   : anchor == LUD_PLOT_MIDDLE ? x - 0.5 * wide
+                                                                               : x - wide;
     put_colour(p, "rg", colour);
     lud_text_append(p->out, "BT /F1 %.2f Tf %.2f %.2f Td (", size, left, p->height - y);
     while (*text) {
@@ -129,10 +131,11 @@ static void put_file(lud_text *out, const lud_text *page, double wide, double he
     for (int k = 1; k < N_OBJECTS; k++) {
         begin_object(out, offsets, k);
         if (k == 3)
-            lud_text_append(out,
-                            "<< /Type /Page /Parent 2 0 R /MediaBox [0 0 %.2f %.2f] /Contents 4 0 R /Resources << "
-                            "/Font << /F1 5 0 R >> /ExtGState 6 0 R >> >>",
-                            wide * points, height * points);
+            lud_text_append(
+                out,
+                "<< /Type /Page /Parent 2 0 R /MediaBox [0 0 %.2f %.2f] /Contents 4 0 R /Resources << "
+                "/Font << /F1 5 0 R >> /ExtGState 6 0 R >> >>",
+                wide * points, height * points);
         else if (k == 4)
             lud_text_append(out, "<< /Length %zu >>\nstream\n%sendstream", page->length, page->bytes);
         else
@@ -163,9 +166,8 @@ lud_status lud_plot_write_pdf(const char *path, const lud_plot_panel *panels, in
     lud_text_append(&page, "%g 0 0 %g 0 0 cm 1 j\n", points, points);
     lud_plot_draw(&pen, panels, n, panel_width, height, scale, theme);
     if (!page.failed) put_file(&out, &page, n * panel_width, height);
-    const lud_status status = page.failed || out.failed
-                                  ? lud_no_memory(error, "a plot")
-                                  : lud_file_write(path, out.bytes, out.length, error);
+    const lud_status status = page.failed || out.failed ? lud_no_memory(error, "a plot")
+                                                        : lud_file_write(path, out.bytes, out.length, error);
     lud_text_free(&page);
     lud_text_free(&out);
     return status;

@@ -50,7 +50,8 @@ static void put_axes(const writer *w, const char *x_name) {
         lud_plot_number(x, text);
         put_words(w, x_of(w, x), below, small, LUD_PLOT_MIDDLE, w->theme->muted, text);
     }
-    put_words(w, w->left + w->width, below + 1.3 * small * w->s, small, LUD_PLOT_END, w->theme->muted, x_name);
+    put_words(w, w->left + w->width, below + 1.3 * small * w->s, small, LUD_PLOT_END, w->theme->muted,
+              x_name);
 }
 
 /* Every unbroken stretch of the band: along the upper end, and back along the lower. */

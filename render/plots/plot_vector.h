@@ -1,4 +1,5 @@
-/* A plot as lines and letters instead of pixels, for papers: laid out here, put down by a pen, one a format. */
+/* A plot as lines and letters instead of pixels, for papers: laid out here, put down by a pen, one a format.
+ */
 #pragma once
 
 #include "base/text.h"
@@ -6,8 +7,8 @@
 
 typedef enum lud_plot_anchor { LUD_PLOT_START, LUD_PLOT_MIDDLE, LUD_PLOT_END } lud_plot_anchor;
 
-/* What a format can do. Lengths are pixels of the picture, y grows downward; texts are UTF-8 and stand on their
- * baseline; a curve is an open line of points, a band a filled area, pale. */
+/* What a format can do. Lengths are pixels of the picture, y grows downward; texts are UTF-8 and stand on
+ * their baseline; a curve is an open line of points, a band a filled area, pale. */
 typedef struct lud_plot_pen lud_plot_pen;
 struct lud_plot_pen {
     lud_text *out;

@@ -38,8 +38,7 @@ static float column_width(const lud_view_layout *l, const lud_canvas *canvas, co
                           const lud_view_training *training, const lud_view_panels *panels) {
     const lud_overlay *overlay = compared->stages[compared->chosen].overlay;
     const float w = (float)l->width;
-    if (!panels->inspector && !(panels->training && training) &&
-        !(panels->comparison && compared->n > 1) &&
+    if (!panels->inspector && !(panels->training && training) && !(panels->comparison && compared->n > 1) &&
         !(panels->overlay && overlay && lud_overlay_panel_height(overlay, canvas) > 0))
         return 0;
     return panels->width > 0 ? w * (float)panels->width : fminf(fmaxf(w / 3, 250 * l->scale), w * 0.5f);
@@ -67,9 +66,9 @@ static void divide_panels(lud_view_layout *l, const lud_canvas *canvas, const lu
     const float whole = l->column.h, fixed_training = (float)panels->training_height * whole,
                 fixed_comparison = (float)panels->comparison_height * whole;
     if (training && panels->training)
-        l->training = take_above(
-            l, fixed_training > 0 ? fixed_training
-                                  : lud_training_panel_height(training, canvas, l->column.h * 0.45f));
+        l->training = take_above(l, fixed_training > 0
+                                        ? fixed_training
+                                        : lud_training_panel_height(training, canvas, l->column.h * 0.45f));
     if (compared->n > 1 && panels->comparison)
         l->comparison = take_above(
             l, fixed_comparison > 0 ? fixed_comparison

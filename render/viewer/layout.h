@@ -19,17 +19,17 @@ typedef struct lud_view_layout {
     lud_box overlay;                             /* the lower part of the column; empty without overlays */
     lud_box caption;                             /* below all; empty where there is none */
     lud_camera camera;                           /* of the first world */
-    bool fitted;     /* the camera follows the window's size: */
-    double zoom;     /* so many times what shows the whole world, */
-    bool centred;    /* with this point in the middle, else the world's own */
+    bool fitted;                                 /* the camera follows the window's size: */
+    double zoom;                                 /* so many times what shows the whole world, */
+    bool centred;                                /* with this point in the middle, else the world's own */
     float centre[2];
-    bool follow;     /* the selected agent is in the middle */
-    bool at_once;    /* in the next picture, not little by little */
+    bool follow;  /* the selected agent is in the middle */
+    bool at_once; /* in the next picture, not little by little */
 } lud_view_layout;
 
 /* Divides a canvas between the worlds and panels about the chosen one (null: none); `training` may be null;
- * `fresh`: there is a line of keys; `caption`: pixels of the line below; `selected`: an agent is, and needs more
- * room in the column. */
+ * `fresh`: there is a line of keys; `caption`: pixels of the line below; `selected`: an agent is, and needs
+ * more room in the column. */
 void lud_view_layout_divide(lud_view_layout *layout, const lud_canvas *canvas, const lud_compared *compared,
                             const lud_view_training *training, const lud_view_panels *panels, bool fresh,
                             float caption, bool selected);

@@ -86,9 +86,9 @@ static void tell_overlay(const lud_viewer *v, lud_view_overlay *shown) {
     for (int k = 0; k < v->n_stages && !overlay; k++) overlay = v->stages[k].overlay;
     if (!overlay) return; /* as it was asked for */
     const int parts = lud_overlay_shown(overlay);
-    *shown = (lud_view_overlay){parts & LUD_OVERLAY_VALUES, parts & LUD_OVERLAY_ARROWS,
-                                parts & LUD_OVERLAY_BARS, parts & LUD_OVERLAY_TRACE,
-                                parts & LUD_OVERLAY_EDGES};
+    *shown =
+        (lud_view_overlay){parts & LUD_OVERLAY_VALUES, parts & LUD_OVERLAY_ARROWS, parts & LUD_OVERLAY_BARS,
+                           parts & LUD_OVERLAY_TRACE, parts & LUD_OVERLAY_EDGES};
 }
 
 lud_status lud_look_write(const lud_viewer *v, const char *path, lud_error *error) {

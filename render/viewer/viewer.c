@@ -357,9 +357,8 @@ void lud_viewer_toggle_recording(lud_viewer *v) {
     lud_error error = {0};
     lud_recording *r = &v->recording;
     const bool starts = !r->on;
-    const lud_recorded_view shown = {.shown = &v->shown,
-                                     .caption = caption_of(v),
-                                     .painter = {v, lud_portrait_paint}};
+    const lud_recorded_view shown = {
+        .shown = &v->shown, .caption = caption_of(v), .painter = {v, lud_portrait_paint}};
     if (starts ? lud_recording_start(r, v->stages, v->n_stages, &shown, &error)
                : lud_recording_finish(r, &error))
         lud_message_error(&v->message, 10, &error);
@@ -377,10 +376,10 @@ static lud_moment moment_of(const lud_viewer *v, const lud_stage *stage, const u
     const lud_shown *shown = &v->shown;
     lud_player *player = stage->player;
     const bool rests = lud_player_position(player) < lud_stages_span(v->stages, v->n_stages).position;
-    const lud_phase resting = {.progress = 1},
-                    phase = rests            ? resting
-                            : v->portrait.on ? v->portrait.phase
-                                             : lud_playback_phase(&v->playback, shown->motion);
+    const lud_phase resting = {.progress = 1}, phase = rests ? resting
+                                                       : v->portrait.on
+                                                           ? v->portrait.phase
+                                                           : lud_playback_phase(&v->playback, shown->motion);
     return (lud_moment){.state = lud_player_state(player),
                         .before = phase.moving || phase.glow > 0 ? lud_player_before(player) : NULL,
                         .came_from = lud_player_before(player),
@@ -486,12 +485,12 @@ static void draw_panels(lud_viewer *v, lud_canvas *canvas, const lud_theme *them
     lud_canvas_rect(canvas, (lud_box){l->column.x, 0, l->column.w, l->world.h}, theme->ground);
     if (v->panels.inspector)
         lud_inspector_draw(&v->inspector, &v->scrolls[LUD_PANEL_INSPECTOR], canvas, theme, l->column,
-                       &(lud_inspected){.stage = v->stage,
-                                        .selection = &v->selection,
-                                        .takeover = &v->takeover,
-                                        .successors = v->shown.successors ? &v->successors : NULL,
-                                        .playing = v->playback.playing,
-                                        .about = l->overlay.h <= 0});
+                           &(lud_inspected){.stage = v->stage,
+                                            .selection = &v->selection,
+                                            .takeover = &v->takeover,
+                                            .successors = v->shown.successors ? &v->successors : NULL,
+                                            .playing = v->playback.playing,
+                                            .about = l->overlay.h <= 0});
     if (l->comparison.h > 0) {
         const lud_compared what = compared(v);
         const float high = lud_comparison_panel_height(&what, canvas, INFINITY);

@@ -24,8 +24,8 @@ typedef struct lud_view_options {
     lud_episode_source *episodes; /* are shown, of that scenario; null: the cast plays */
     int64_t first_episode;        /* of them */
     const lud_scenario_overrides *overrides; /* null: none */
-    bool playing;                /* starts by itself */
-    bool once;                   /* stops where an episode ends; else the next begins */
+    bool playing;                            /* starts by itself */
+    bool once;                               /* stops where an episode ends; else the next begins */
     const char *keep;            /* file that the look is written to, see lud_viewer_save_look; null: none */
     lud_view_training *training; /* is followed: agents act as it teaches them; null: none */
     /* Called when the scenario was loaded, and after every change of its file: may let other policies act

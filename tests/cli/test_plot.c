@@ -132,15 +132,16 @@ static size_t number_behind(const char *text, const char *word) {
     return strtoul(at + strlen(word), NULL, 10);
 }
 
-/* Every object lies where the table says, the page is as long as it says, and texts are in it letter by letter. */
+/* Every object lies where the table says, the page is as long as it says, and texts are in it letter by
+ * letter. */
 static void test_pdf(void **unused) {
     (void)unused;
     size_t n;
     char *bytes;
     lud_error error = {0};
     lud_arena *arena = lud_arena_create(0);
-    check(LUDUS("plot", rising, other, "-c", "return", "-l", "2=a(b)\\ \xc3\xa9\xe2\x80\xa6\xe4\xb8\x80", "-o",
-                "curves.pdf"),
+    check(LUDUS("plot", rising, other, "-c", "return", "-l", "2=a(b)\\ \xc3\xa9\xe2\x80\xa6\xe4\xb8\x80",
+                "-o", "curves.pdf"),
           0, "curves.pdf written");
     assert_int_equal(lud_file_read(arena, "curves.pdf", 0, &bytes, &n, &error), LUD_OK);
     assert_memory_equal(bytes, "%PDF-1.4\n", 9);
@@ -185,7 +186,7 @@ static void test_errors(void **unused) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_curves), cmocka_unit_test(test_svg), cmocka_unit_test(test_pdf),
-                                       cmocka_unit_test(test_errors)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_curves), cmocka_unit_test(test_svg),
+                                       cmocka_unit_test(test_pdf), cmocka_unit_test(test_errors)};
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

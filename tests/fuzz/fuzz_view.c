@@ -1,4 +1,5 @@
-/* Any bytes as a view file: an error, or a view within its bounds that is written and read back as the same. */
+/* Any bytes as a view file: an error, or a view within its bounds that is written and read back as the same.
+ */
 #include <stdlib.h>
 #include <string.h>
 
@@ -21,7 +22,8 @@ static void check(const lud_view_section *v) {
     for (size_t k = 0; k < v->size.n; k++)
         if (v->size.items[k] < 16 || v->size.items[k] > 4096 || v->size.items[k] % 2) abort();
     if (!(v->scale == 0 || (v->scale >= 0.5 && v->scale <= 4)) || !(v->camera.zoom > 0)) abort();
-    if (v->camera.centre.n % 2 || v->cell.n % 2 || v->agent < -1 || (v->camera.follow && v->agent < 0)) abort();
+    if (v->camera.centre.n % 2 || v->cell.n % 2 || v->agent < -1 || (v->camera.follow && v->agent < 0))
+        abort();
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {

@@ -16,8 +16,8 @@ void picture_free(picture *p);
 /* Pixels that are not the same; -1: the sizes are other. */
 int picture_differing(picture a, picture b);
 
-/* How far two pictures of one size are apart as seen from where single pixels cannot be told: both are blurred by a box
- * of 3 x 3 pixels. Differences are absolute, of a channel, 0 to 255. */
+/* How far two pictures of one size are apart as seen from where single pixels cannot be told: both are
+ * blurred by a box of 3 x 3 pixels. Differences are absolute, of a channel, 0 to 255. */
 typedef struct picture_distance {
     double mean;  /* over the picture */
     double worst; /* over the square of 16 x 16 pixels that has the most, about as large as a letter */

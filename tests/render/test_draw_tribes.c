@@ -227,7 +227,8 @@ static void press(lud_viewer *viewer, lud_canvas *canvas, SDL_Keycode code) {
 }
 
 static const struct lud_scenario_value no_motion = {"--still", "view.motion", "false", false};
-static const lud_scenario_overrides still = {.values = &no_motion, .n_values = 1, .run = {-1, -1, -1, -1, -1, -1}};
+static const lud_scenario_overrides still = {
+    .values = &no_motion, .n_values = 1, .run = {-1, -1, -1, -1, -1, -1}};
 
 static void test_viewer_shows_what_is_published(void **unused) {
     (void)unused;

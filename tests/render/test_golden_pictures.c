@@ -1,5 +1,6 @@
-/* Pictures of every world's panels, overlays, themes and scales, as a person has looked at them: tests/render/golden. What
- * is drawn now is compared with them; what differs is left in the folder of the tests.
+/* Pictures of every world's panels, overlays, themes and scales, as a person has looked at them:
+ * tests/render/golden. What is drawn now is compared with them; what differs is left in the folder of the
+ * tests.
  *
  *     LUDUS_RENEW_GOLDEN=1 ctest -R golden_pictures     (or `make golden-pictures`)
  *
@@ -22,9 +23,10 @@
 #include "render/support_pictures.h"
 #include "render/viewer/viewer.h"
 
-/* The same program draws the same bytes; other compilers and versions of SDL2 round edges of letters and lines
- * otherwise, by a step or a few in single pixels. Blurred over 3 x 3 pixels that is below half a step on average, and
- * below two where it is most. A digit that is another, a panel a row higher or a colour of another tone is above. */
+/* The same program draws the same bytes; other compilers and versions of SDL2 round edges of letters and
+ * lines otherwise, by a step or a few in single pixels. Blurred over 3 x 3 pixels that is below half a step
+ * on average, and below two where it is most. A digit that is another, a panel a row higher or a colour of
+ * another tone is above. */
 static const double most_mean = 0.5, most_worst = 2;
 
 #define SCENARIOS LUDUS_SOURCE_DIR "/scenarios/"
@@ -41,16 +43,15 @@ typedef struct shot {
 } shot;
 
 static const shot shots[] = {
-    {"multigrid-light", SCENARIOS "multigrid/rescue.yaml", NULL, false, 4, 0,
-     "size: [900, 560]\nagent: 1\n"},
+    {"multigrid-light", SCENARIOS "multigrid/rescue.yaml", NULL, false, 4, 0, "size: [760, 480]\nagent: 1\n"},
     {"multigrid-dark-large", SCENARIOS "multigrid/unsteady_ground.yaml", NULL, false, 3, 0,
      "size: [1280, 960]\nscale: 2\ntheme: dark\nagent: 0\nlabels: true\n"},
     {"multigrid-successors", SCENARIOS "multigrid/doorway.yaml", NULL, false, 1, 0,
-     "size: [900, 560]\nsuccessors: true\nagent: 0\ncaption: {show: always}\n"},
+     "size: [820, 520]\nsuccessors: true\ncaption: {show: always}\n"},
     {"multigrid-cell", SCENARIOS "multigrid/control_button.yaml", NULL, false, 2, 0,
      "size: [800, 600]\ntheme: dark\ncell: [2, 1]\npanels: {width: 0.42}\n"},
     {"particle-light", SCENARIOS "particle/navigation_3.yaml", NULL, false, 8, 0,
-     "size: [900, 560]\nagent: 1\nlabels: true\n"},
+     "size: [720, 460]\nagent: 1\nlabels: true\n"},
     {"particle-dark", SCENARIOS "particle/simple_tag.yaml", NULL, false, 12, 0,
      "size: [800, 600]\ntheme: dark\nscale: 1.25\ncaption: {show: always, text: Three chase one}\n"},
     {"tribes-light", SCENARIOS "tribes/market.yaml", NULL, false, 20, 0, "size: [900, 560]\nagent: 2\n"},
@@ -78,7 +79,8 @@ static int set_up(void **state) {
     if (!getcwd(left_in, sizeof left_in) || !mkdtemp(folder) || chdir(folder)) return -1;
     snprintf(solution, sizeof solution, "%s/solved", folder);
     snprintf(command, sizeof command,
-             LUDUS_BINARY_DIR "/ludus solve " SCENARIOS "empo/fetch_the_key.yaml -o %s -q > /dev/null", solution);
+             LUDUS_BINARY_DIR "/ludus solve " SCENARIOS "empo/fetch_the_key.yaml -o %s -q > /dev/null",
+             solution);
     return system(command);
 }
 
@@ -151,14 +153,15 @@ static void test_as_looked_at(void **state) {
         }
         picture then = picture_read(golden);
         if (now.width != then.width || now.height != then.height)
-            fail_msg("%s: %d x %d pixels instead of %d x %d", shots[k].name, now.width, now.height, then.width,
-                     then.height);
+            fail_msg("%s: %d x %d pixels instead of %d x %d", shots[k].name, now.width, now.height,
+                     then.width, then.height);
         const picture_distance d = picture_compare(now, then);
         if (d.mean > most_mean || d.worst > most_worst) {
             picture_write(now, found);
-            print_message("%s: differs by %.3f on average (at most %g), by %.2f where it is most (at most %g); compare "
-                          "%s with %s\n",
-                          shots[k].name, d.mean, most_mean, d.worst, most_worst, found, golden);
+            print_message(
+                "%s: differs by %.3f on average (at most %g), by %.2f where it is most (at most %g); compare "
+                "%s with %s\n",
+                shots[k].name, d.mean, most_mean, d.worst, most_worst, found, golden);
             n_other++;
         }
         picture_free(&now);
@@ -167,8 +170,8 @@ static void test_as_looked_at(void **state) {
     assert_int_equal(n_other, 0);
 }
 
-/* What a person would see is seen: another number, a panel that is a little wider, another tone. What only a program
- * sees is not: every channel off by one. */
+/* What a person would see is seen: another number, a panel that is a little wider, another tone. What only a
+ * program sees is not: every channel off by one. */
 static void test_what_is_seen(void **state) {
     (void)state;
     static const char *const others[] = {"labels: true\n", "speed: 8\n", "panels: {width: 0.34}\n"};
@@ -187,8 +190,10 @@ static void test_what_is_seen(void **state) {
         for (int shift = 0; shift <= 16; shift += 8) {
             draws = draws * 1664525u + 1013904223u;
             const uint32_t channel = noisy.pixels[k] >> shift & 0xff;
-            if (draws >> 31 && channel < 255) noisy.pixels[k] += 1u << shift;
-            else if (channel > 0) noisy.pixels[k] -= 1u << shift;
+            if (draws >> 31 && channel < 255)
+                noisy.pixels[k] += 1u << shift;
+            else if (channel > 0)
+                noisy.pixels[k] -= 1u << shift;
         }
     const picture_distance d = picture_compare(noisy, then);
     if (d.mean > most_mean || d.worst > most_worst)

@@ -1,5 +1,5 @@
-/* A view fixes a picture: the window and the recorder make the same pixels of it, and what the window shows is kept as
- * a file that makes them again. */
+/* A view fixes a picture: the window and the recorder make the same pixels of it, and what the window shows
+ * is kept as a file that makes them again. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -10,17 +10,18 @@
 
 #include <cmocka.h>
 
-#include <SDL.h>
 #include "base/file.h"
 #include "render/record.h"
 #include "render/support_pictures.h"
 #include "render/viewer/viewer.h"
+#include <SDL.h>
 
 static char folder[] = "/tmp/ludus-view-XXXXXX";
 static const char rooms[] =
     "ludus: 1\nname: rooms\nabout: A robot and a person.\nworld: multigrid\nmultigrid:\n  map: |\n"
     "    We We We We We We We\n    We .. .. We .. .. We\n    We Ae Ky We .. Ay We\n"
-    "    We .. .. Ly .. .. We\n    We We We We We We We\n  max_steps: 20\n  actions: object\nrun: {seed: 5}\n";
+    "    We .. .. Ly .. .. We\n    We We We We We We We\n  max_steps: 20\n  actions: object\nrun: {seed: "
+    "5}\n";
 
 static int set_up(void **state) {
     (void)state;
@@ -111,7 +112,8 @@ static void check_same(const char *path, const char *view, int steps) {
         picture shown = picture_of(w->canvas), recorded = picture_read(name);
         if (picture_differing(shown, recorded) != 0)
             fail_msg("%s with %s: step %d: %d of %dx%d pixels differ, recorded are %dx%d", path, view, step,
-                     picture_differing(shown, recorded), shown.width, shown.height, recorded.width, recorded.height);
+                     picture_differing(shown, recorded), shown.width, shown.height, recorded.width,
+                     recorded.height);
         picture_free(&shown);
         picture_free(&recorded);
         unlink(name);
@@ -184,8 +186,8 @@ static void check_kept(window *w, const char *path) {
     lud_viewer_draw(w->viewer, w->canvas);
     picture first = picture_of(w->canvas), second = picture_of(again->canvas);
     if (picture_differing(first, second) != 0)
-        fail_msg("%d of %dx%d pixels differ, the second picture is %dx%d", picture_differing(first, second), first.width,
-                 first.height, second.width, second.height);
+        fail_msg("%d of %dx%d pixels differ, the second picture is %dx%d", picture_differing(first, second),
+                 first.width, first.height, second.width, second.height);
     picture_free(&first);
     picture_free(&second);
     close_window(again);
@@ -252,9 +254,9 @@ static void test_followed(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_same_pictures), cmocka_unit_test(test_every_key_matters),
-        cmocka_unit_test(test_kept), cmocka_unit_test(test_recorded_in_the_window),
-        cmocka_unit_test(test_followed)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_same_pictures),
+                                       cmocka_unit_test(test_every_key_matters), cmocka_unit_test(test_kept),
+                                       cmocka_unit_test(test_recorded_in_the_window),
+                                       cmocka_unit_test(test_followed)};
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

@@ -54,8 +54,9 @@ static void test_mistakes_have_a_place(void **state) {
     (void)state;
     check_error("view: {theem: dark}\n", NULL, "world.yaml:4:8: ");
     check_error("view: {theem: dark}\n", NULL, "theem");
-    check_error("", "theme: dark\npanels:\n  show: allways\n",
-                "paper.yaml:3:9: show: expected window, always or never, found 'allways'; did you mean 'always'?");
+    check_error(
+        "", "theme: dark\npanels:\n  show: allways\n",
+        "paper.yaml:3:9: show: expected window, always or never, found 'allways'; did you mean 'always'?");
     check_error("", "panels: {hide: true}\n", "paper.yaml:1:10: ");
     check_error("", "camera: {zom: 2}\n", "did you mean 'zoom'?");
     check_error("", "size: [640]\n", "paper.yaml:1:7: size: expected [width, height]");
@@ -63,15 +64,18 @@ static void test_mistakes_have_a_place(void **state) {
     check_error("", "size: [640, 48000]\n", "paper.yaml:1:13: ");
     check_error("", "scale: 0.2\n", "paper.yaml:1:8: scale: expected 0, or a number from 0.5 to 4");
     check_error("", "cell: [1, 2, 3]\n", "cell: expected [x, y]");
-    check_error("", "agent: 1\n", "paper.yaml:1:8: agent: expected an agent's number below 1, or -1, found '1'");
-    check_error("", "camera:\n  follow: true\n", "paper.yaml:2:11: follow: expected an agent that is selected");
+    check_error("", "agent: 1\n",
+                "paper.yaml:1:8: agent: expected an agent's number below 1, or -1, found '1'");
+    check_error("", "camera:\n  follow: true\n",
+                "paper.yaml:2:11: follow: expected an agent that is selected");
     check_error("", "camera: {centre: [1]}\n", "paper.yaml:1:18: centre: expected [x, y]");
     check_error("", "- dark\n", "paper.yaml:1:1: expected the keys of a view");
     check_error("view: dark\n", "theme: dark\n", "world.yaml:4:7: view: ");
     lud_scenario *scenario;
     lud_error error = {0};
     const lud_scenario_overrides nowhere = {.view = "nowhere.yaml", .run = lud_run_as_written};
-    assert_int_equal(lud_scenario_load_with("world.yaml", &nowhere, NULL, &scenario, &error), LUD_ERROR_INPUT);
+    assert_int_equal(lud_scenario_load_with("world.yaml", &nowhere, NULL, &scenario, &error),
+                     LUD_ERROR_INPUT);
     assert_non_null(strstr(error.text, "nowhere.yaml"));
 }
 
@@ -134,6 +138,7 @@ static void test_written(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_mistakes_have_a_place),
-                                       cmocka_unit_test(test_who_comes_first), cmocka_unit_test(test_written)};
+                                       cmocka_unit_test(test_who_comes_first),
+                                       cmocka_unit_test(test_written)};
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }
