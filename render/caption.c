@@ -67,5 +67,5 @@ void lud_caption_draw(const lud_caption *caption, lud_canvas *canvas, const lud_
     if (!line.failed)
         lud_canvas_text_cut(canvas, box.x + margin, y, box.w - 2 * margin, LUD_TEXT_SMALL, theme->muted,
                             line.bytes);
-    lud_text_free(&line);
+    lud_canvas_text_done(canvas, &line);
 }

@@ -480,8 +480,10 @@ static void draw_panels(lud_viewer *v, lud_canvas *canvas, const lud_theme *them
     }
     if (l->column.w <= 0) return;
     if (v->shown.successors &&
-        lud_successor_list_update(&v->successors, v->stage, v->takeover.chosen, &error))
+        lud_successor_list_update(&v->successors, v->stage, v->takeover.chosen, &error)) {
         lud_message_error(&v->message, 6, &error);
+        if (error.status == LUD_ERROR_MEMORY) lud_canvas_miss(canvas);
+    }
     lud_canvas_rect(canvas, (lud_box){l->column.x, 0, l->column.w, l->world.h}, theme->ground);
     if (v->panels.inspector)
         lud_inspector_draw(&v->inspector, &v->scrolls[LUD_PANEL_INSPECTOR], canvas, theme, l->column,

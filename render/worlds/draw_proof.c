@@ -183,7 +183,7 @@ static void draw_tree(const painter *p, int32_t n_before) {
         lud_text_append(&text, "%d more", d->n_rows - d->first_row - TREE_ROWS);
         write(p, on_screen(p, 0.5f, FIRST_ROW + TREE_ROWS, 6, 0.8f), 0, p->theme->muted, text.bytes);
     }
-    lud_text_free(&text);
+    lud_canvas_text_done(p->canvas, &text);
 }
 
 /* A row of the right column. */
@@ -207,7 +207,7 @@ static int32_t draw_goals(const painter *p, int32_t most) {
     if (!running)
         write(p, right_row(p, FIRST_ROW), 0, p->theme->text,
               p->now->outcome == LUD_PROOF_PROVED ? "none: proved" : "the search has ended");
-    lud_text_free(&text);
+    lud_canvas_text_done(p->canvas, &text);
     return FIRST_ROW + g;
 }
 
@@ -264,7 +264,7 @@ static void draw_choices(const painter *p, const double *probabilities, float ro
         lud_text_append(&text, "%d more", n - shown);
         write(p, right_row(p, row), 0, p->theme->muted, text.bytes);
     }
-    lud_text_free(&text);
+    lud_canvas_text_done(p->canvas, &text);
 }
 
 /* What the last entry of a path used, in words. */
@@ -337,7 +337,7 @@ static void draw_all(lud_drawing *drawing, lud_canvas *canvas, const lud_theme *
     describe_step(p.model, moment->state, &text);
     write(&p, on_screen(&p, 0.5f, HEIGHT - 1.2f, WIDTH - 1, 1), 0,
           lud_mixed(theme->text, theme->accent, moment->glow), text.bytes);
-    lud_text_free(&text);
+    lud_canvas_text_done(canvas, &text);
 }
 
 static void draw(lud_drawing *drawing, lud_canvas *canvas, const lud_theme *theme, const lud_camera *camera,

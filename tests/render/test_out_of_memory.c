@@ -39,6 +39,19 @@ typedef struct recording {
     const lud_scenario *whole; /* has the window's picture; null: the world's */
 } recording;
 
+/* What was written is whole, whatever was done without. */
+static void hash_pictures(uint64_t *result, int n) {
+    static char bytes[1 << 20];
+    for (int k = 1; k <= n; k++) {
+        char path[128];
+        snprintf(path, sizeof path, "%s/w-%05d.png", folder, k);
+        FILE *file = fopen(path, "rb");
+        assert_non_null(file);
+        out_of_memory_hash(result, bytes, fread(bytes, 1, sizeof bytes, file));
+        fclose(file);
+    }
+}
+
 static lud_status record(const void *argument, uint64_t *result, lud_error *error) {
     const recording *r = argument;
     char path[128];
@@ -57,6 +70,7 @@ static lud_status record(const void *argument, uint64_t *result, lud_error *erro
     lud_record_result recorded;
     status = lud_record(r->model, cast, &options, &recorded, error);
     if (!status) out_of_memory_hash(result, &recorded.frames, sizeof recorded.frames);
+    if (!status && r->whole) hash_pictures(result, (int)recorded.frames);
     lud_cast_destroy(cast);
     return status;
 }

@@ -103,8 +103,8 @@ static void draw_keys(cursor *c, int agent) {
         lud_text_append(&keys, "%d\t%s\n", a + 1, choice.bytes ? choice.bytes : "");
     }
     if (keys.bytes) pairs(c, keys.bytes);
-    lud_text_free(&keys);
-    lud_text_free(&choice);
+    lud_canvas_text_done(c->canvas, &keys);
+    lud_canvas_text_done(c->canvas, &choice);
 }
 
 /* The world's small picture of an agent; a disc where it draws none. */
@@ -142,8 +142,8 @@ static void draw_exchange(cursor *c, int agent) {
         small_heading(c, "It had read");
         lines(c, read.bytes ? read.bytes : "");
     }
-    lud_text_free(&read);
-    lud_text_free(&written);
+    lud_canvas_text_done(c->canvas, &read);
+    lud_canvas_text_done(c->canvas, &written);
 }
 
 static void draw_agent(cursor *c, int agent) {
@@ -162,7 +162,7 @@ static void draw_agent(cursor *c, int agent) {
     lud_text_clear(&text);
     append_last_action(c, agent, "-", &text);
     pair(c, "last action", text.bytes ? text.bytes : "");
-    lud_text_free(&text);
+    lud_canvas_text_done(c->canvas, &text);
     char number[64];
     pair(c, "policy",
          c->what->takeover->taken[agent] ? "you" : lud_cast_get(c->stage->cast, agent)->kind->name);
@@ -215,7 +215,7 @@ static void draw_agent_rows(cursor *c, float height) {
                                 name);
         c->y += height;
     }
-    lud_text_free(&action);
+    lud_canvas_text_done(c->canvas, &action);
 }
 
 static float chip_width(const cursor *c) {
@@ -402,8 +402,8 @@ static void draw_successors(cursor *c) {
                 line.bytes ? line.bytes : "");
         c->y = fmaxf(c->y, top + c->row) + 3 * c->s;
     }
-    lud_text_free(&line);
-    lud_text_free(&text);
+    lud_canvas_text_done(c->canvas, &line);
+    lud_canvas_text_done(c->canvas, &text);
 }
 
 /* What is selected, or the scenario. */
@@ -420,7 +420,7 @@ static void draw_subject(cursor *c) {
             kind->describe_cell(c->stage->drawing, lud_player_state(player), selection->cell_x,
                                 selection->cell_y, &text);
         if (text.bytes) pairs(c, text.bytes);
-        lud_text_free(&text);
+        lud_canvas_text_done(c->canvas, &text);
     } else {
         char text[64];
         heading(c, scenario->name ? scenario->name : scenario->world->name);
