@@ -104,7 +104,7 @@ static lud_status open_painter(recorder *r, lud_cast *cast, lud_error *error) {
         scenarios[k] = o->others[k - 1].scenario;
         casts[k] = o->others[k - 1].cast;
     }
-    LUD_TRY(lud_portrait_open(&r->film.sides, scenarios, casts, &r->viewer, error));
+    LUD_TRY(lud_portrait_open(&r->film.sides, scenarios, casts, o->caption.title, &r->viewer, error));
     r->painter = (lud_film_painter){r->viewer, lud_portrait_paint};
     return LUD_OK;
 }

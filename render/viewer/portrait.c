@@ -8,10 +8,12 @@
 #include "render/viewer/viewer_parts.h"
 
 lud_status lud_portrait_open(const lud_sides *sides, const lud_scenario *const *scenarios,
-                             lud_cast *const *casts, lud_viewer **viewer, lud_error *error) {
+                             lud_cast *const *casts, const char *title, lud_viewer **viewer,
+                             lud_error *error) {
     lud_viewer *v = calloc(1, sizeof *v);
     if (!v) return lud_no_memory(error, "the viewer");
     v->borrowed = true;
+    v->title = title;
     v->options = &v->own_options;
     v->n_stages = sides->n;
     v->stage = &v->stages[0];

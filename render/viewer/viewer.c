@@ -333,7 +333,8 @@ void lud_viewer_screenshot(lud_viewer *v) {
 
 /* What is written below recordings, and where the view says so below the window's picture. */
 static lud_caption caption_of(const lud_viewer *v) {
-    return (lud_caption){lud_caption_title(v->stages[0].scenario), v->stages[0].who.bytes};
+    const char *title = v->borrowed ? v->title : lud_caption_title(v->stages[0].scenario);
+    return (lud_caption){title, v->stages[0].who.bytes};
 }
 
 lud_status lud_viewer_save_look(const lud_viewer *v, const char *path, lud_error *error) {
@@ -408,9 +409,10 @@ static void lay_out(lud_viewer *v, const lud_canvas *canvas, const lud_moment *m
     lud_view_layout *l = &v->layout;
     const lud_shown *shown = &v->shown;
     const lud_compared what = compared(v);
+    const bool captioned = shown->caption && caption_of(v).title;
     lud_view_layout_divide(l, canvas, &what, v->options->training,
                            shown->panels && !shown->fresh ? &v->panels : NULL, shown->fresh,
-                           shown->caption ? (float)lud_caption_height(canvas) : 0, v->selection.agent >= 0);
+                           captioned ? (float)lud_caption_height(canvas) : 0, v->selection.agent >= 0);
     lud_timeline_lay_out(&v->timeline, l->timeline, l->scale);
     if (l->fitted)
         lud_view_layout_fit(l, v->stages[0].drawing);

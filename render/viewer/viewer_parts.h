@@ -30,6 +30,7 @@ struct lud_viewer {
     const lud_view_options *options;
     lud_view_options own_options; /* of one whose stages are borrowed, see render/viewer/portrait.h */
     bool borrowed;
+    const char *title;           /* of its caption then */
     lud_stage stages[LUD_SIDES]; /* [n_stages] in step, the first leads */
     int n_stages;
     lud_stage *stage; /* the one that panels are about */
