@@ -8,6 +8,7 @@
 #include "base/log.h"
 #include "base/options/json_memory.h"
 #include "cli/cli.h"
+#include "ludus/ludus.h"
 
 static const lud_verb *const known[] = {
     &lud_verb_run,     &lud_verb_view,  &lud_verb_record,     &lud_verb_train,   &lud_verb_eval,
@@ -129,13 +130,14 @@ static void begin_with_patient_threads(char **words) {
 int main(int n_words, char **words) {
     begin_with_patient_threads(words);
     lud_error error = {0};
+    lud_log_set_sink(NULL); /* libludus says nothing on its own; the program does, on stderr */
     lud_interrupt_install();
     signal(SIGPIPE, SIG_IGN); /* a reader that goes away is an error of writing, not a sudden end */
     signal(SIGXFSZ, SIG_IGN); /* and so is a file that may not become larger */
     lud_json_watch();
     if (n_words > 0 && strchr(words[0], '/')) program = words[0];
     if (n_words == 2 && (strcmp(words[1], "--version") == 0 || strcmp(words[1], "-V") == 0)) {
-        printf("ludus %s\n", LUDUS_VERSION);
+        printf("ludus %s\n", ludus_version());
         return exit_code(lud_flush_output(NULL));
     }
     const char *name =

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "cli/cli.h"
+#include "ludus/ludus.h"
 
 /* roff reads a dot or a quote at a line's start as a request, a backslash as an escape, and a plain dash as a
  * hyphen. */
@@ -26,7 +27,7 @@ static void print_head(const char *name, const char *about) {
     snprintf(title, sizeof title, "%s", name);
     for (char *c = title; *c; c++)
         if (*c >= 'a' && *c <= 'z') *c = (char)(*c - 'a' + 'A');
-    printf(".TH %s 1 \"\" \"Ludus " LUDUS_VERSION "\" \"Ludus\"\n.SH NAME\n", title);
+    printf(".TH %s 1 \"\" \"Ludus %s\" \"Ludus\"\n.SH NAME\n", title, ludus_version());
     print_roff(name);
     printf(" \\- ");
     print_roff(about);

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Installs the Debian 12 packages that Ludus needs. Asks for nothing; does nothing when all are there.
-#   --headless  without those that draw     --mpi, --test, --python  with those for several processes, tests, Python
+#   --headless  without those that draw
+#   --mpi, --test, --python, --examples  with those for several processes, tests, Python, the examples in Python
 set -euo pipefail
 packages=(
   build-essential cmake ninja-build pkg-config git
@@ -16,6 +17,7 @@ packages_test=("${packages_mpi[@]}" clang clang-format clang-tidy libomp-dev lib
 [ "${1:-}" = --test ] && packages+=("${packages_test[@]}")
 [ "${1:-}" = --mpi ] && packages+=("${packages_mpi[@]}")
 [ "${1:-}" = --python ] && packages+=(python3-venv) # pip, for the Python package and its tests
+[ "${1:-}" = --examples ] && packages+=(python3-venv python3-dev python3-torch)
 
 missing=()
 for package in "${packages[@]}"; do

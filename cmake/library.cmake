@@ -17,15 +17,16 @@ if(NOT LUDUS_SANITIZE) # else the program brings the sanitizer's functions
   target_link_options(libludus PRIVATE LINKER:--no-undefined)
 endif()
 
-# The same as an archive that holds all layers; what it stands on is told by pkg-config --static.
-set(layers base kernels sim agents learn render)
+# The same as an archive that holds all layers, and needs what they stand on; outside this build pkg-config --static tells that.
 add_library(libludus_static STATIC ${library_sources})
 ludus_settings(libludus_static)
-foreach(layer IN LISTS layers)
+foreach(layer base kernels sim agents learn render)
   target_sources(libludus_static PRIVATE $<TARGET_OBJECTS:lud_${layer}>)
+  get_target_property(needed lud_${layer} INTERFACE_LINK_LIBRARIES)
+  list(FILTER needed EXCLUDE REGEX "^lud_")
+  target_link_libraries(libludus_static PUBLIC ${needed})
 endforeach()
-target_include_directories(libludus_static PRIVATE ${PROJECT_SOURCE_DIR}/include)
-target_link_libraries(libludus_static PRIVATE lud_learn lud_render)
+target_include_directories(libludus_static PUBLIC ${PROJECT_SOURCE_DIR}/include)
 set_target_properties(libludus_static PROPERTIES OUTPUT_NAME ludus)
 
 # The samples, which include one header and link one library.

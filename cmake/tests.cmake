@@ -6,10 +6,15 @@ set(ludus_thread_tests
   library/test_handles_in_threads sim/particle/test_particle_properties sim/proof/test_proof_batch sim/test_batch
   sim/test_statespace)
 
-# Those that take some half a minute and more of a processor's time; `make test` leaves them to `make test-all`.
+# Those that take ten seconds and more by themselves; `make test` leaves them to `make test-all`.
 set(ludus_long_tests
-  cli/test_first_hour cli/test_ranks cli/test_starved learn/test_cuda_golden_emulated learn/test_cuda_learners_emulated
-  learn/nn/test_cuda_optimisers_emulated learn/test_defaults learn/test_out_of_memory learn/test_strangers)
+  cli/test_documents cli/test_experiment cli/test_first_hour cli/test_ranks cli/test_runs cli/test_starved
+  kernels/test_cuda_emulated kernels/test_rows
+  learn/empo/test_empo_accuracy learn/empo/test_empo_phase1 learn/empo/test_empo_trajectory learn/empo/test_empo_update
+  learn/nn/test_cuda_optimisers_emulated learn/proof_ppo/test_cuda_proof_emulated learn/proof_ppo/test_proof_ppo
+  learn/proof_ppo/test_ranking learn/test_cuda_golden_emulated learn/test_cuda_learners_emulated learn/test_defaults
+  learn/test_interrupt learn/test_out_of_memory learn/test_strangers learn/test_thread_counts
+  render/test_out_of_memory sim/test_levels)
 
 pkg_check_modules(CMOCKA REQUIRED IMPORTED_TARGET cmocka)
 set(nowhere ${PROJECT_BINARY_DIR}/tests-run-here)
@@ -21,6 +26,7 @@ endif()
 if(NOT AV_FOUND)
   list(FILTER test_sources EXCLUDE REGEX "/test_(record|video_failures|without)\\.c$")
 endif()
+add_custom_target(thread_tests)
 foreach(source IN LISTS test_sources)
   get_filename_component(folder ${source} DIRECTORY)
   file(RELATIVE_PATH folder ${PROJECT_SOURCE_DIR}/tests ${folder})
@@ -102,6 +108,7 @@ foreach(source IN LISTS test_sources)
   set_tests_properties(${folder}/${name} PROPERTIES TIMEOUT 1500 ENVIRONMENT OMP_WAIT_POLICY=passive)
   if(${folder}/${name} IN_LIST ludus_thread_tests)
     set_tests_properties(${folder}/${name} PROPERTIES LABELS threads)
+    add_dependencies(thread_tests ${target})
   endif()
   # Emulated trainings take minutes under a sanitizer, which has the same code to check in the smaller emulated tests.
   if(${name} MATCHES "^test_cuda" AND TARGET ludus_cuda_emulated AND

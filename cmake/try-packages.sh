@@ -54,5 +54,7 @@ install --no-install-recommends gcc libc6-dev pkg-config cmake make
 says "tiny: 1 agents" sh -c 'cc step.c $(pkg-config --cflags --libs ludus) -o step && ./step tiny.yaml'
 says "tiny: 1 agents" sh -c "cmake -S . -B built && cmake --build built && built/step tiny.yaml"
 END
-unshare --mount --pid --fork bash -c "mount -t proc proc '$bare/proc' && chroot '$bare' bash /root/try.sh"
+# Nothing of the caller's environment: what a compiler or CMake is told there is not what a bare system has.
+clean=(env -i HOME=/root PATH=/usr/sbin:/usr/bin:/sbin:/bin ${http_proxy:+"http_proxy=$http_proxy"})
+unshare --mount --pid --fork bash -c "mount -t proc proc '$bare/proc' && exec \"\$@\"" - "${clean[@]}" chroot "$bare" bash /root/try.sh
 echo "the packages install and run on a bare Debian 12"

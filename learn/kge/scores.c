@@ -2,14 +2,9 @@
 
 #include <math.h>
 
-const char *const lud_kge_scorers[LUD_KGE_SCORERS + 1] = {"rotate", "complex", "distmult", "transe", NULL};
+#include "base/target_clones.h"
 
-#if defined(__x86_64__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__) &&                \
-    !defined(__clang__)
-#define VECTORISED __attribute__((target_clones("avx512f", "avx2", "default")))
-#else
-#define VECTORISED
-#endif
+const char *const lud_kge_scorers[LUD_KGE_SCORERS + 1] = {"rotate", "complex", "distmult", "transe", NULL};
 
 static bool is_complex(const lud_kge_shape *shape) {
     return shape->scorer == LUD_KGE_ROTATE || shape->scorer == LUD_KGE_COMPLEX;

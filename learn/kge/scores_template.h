@@ -58,8 +58,8 @@ void NAME(lud_kge_query_backward)(const lud_kge_shape *shape, lud_kge_side side,
 }
 
 /* The distance of two vectors. */
-VECTORISED static real NAME(distance)(const lud_kge_shape *shape, const real *restrict q,
-                                      const real *restrict e) {
+LUD_TARGET_CLONES static real NAME(distance)(const lud_kge_shape *shape, const real *restrict q,
+                                             const real *restrict e) {
     const int64_t n = shape->dimension;
     real sum = 0;
     if (shape->scorer == LUD_KGE_ROTATE) {
@@ -81,8 +81,8 @@ VECTORISED static real NAME(distance)(const lud_kge_shape *shape, const real *re
 }
 
 /* Adds factor * d distance / dq to g. (The derivative by e is its negative.) */
-VECTORISED static void NAME(add_slope)(const lud_kge_shape *shape, const real *restrict q,
-                                       const real *restrict e, real factor, real *restrict g) {
+LUD_TARGET_CLONES static void NAME(add_slope)(const lud_kge_shape *shape, const real *restrict q,
+                                              const real *restrict e, real factor, real *restrict g) {
     const int64_t n = shape->dimension;
     const real least = LEAST;
     if (shape->scorer == LUD_KGE_ROTATE) {

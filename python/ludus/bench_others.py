@@ -132,14 +132,18 @@ def pufferlib_minigrids():
     import pufferlib.emulation
     import pufferlib.vector
 
-    def make(buf=None, seed=0):
-        return pufferlib.emulation.GymnasiumPufferEnv(env=minigrid_env(), buf=buf, seed=seed)
+    def make(**given):  # 3.0 gives a buffer and a seed, 1.0 nothing
+        from minigrid.wrappers import ImgObsWrapper
+        return pufferlib.emulation.GymnasiumPufferEnv(env=ImgObsWrapper(minigrid_env()), **given)
 
     return of_vector(pufferlib.vector.make(make, num_envs=N, backend=pufferlib.vector.Serial), 7)
 
 
 def pufferlib_own():
-    import pufferlib.ocean
+    try:
+        import pufferlib.ocean
+    except ImportError:
+        raise ImportError("it needs PufferLib 2.0.6 or later, whose builds fetch sources from the network") from None
     return of_vector(pufferlib.ocean.env_creator("puffer_squared")(num_envs=N), 5, dtype=np.int32)
 
 

@@ -138,8 +138,10 @@ def test_torch(scenario):
     first = seen.clone()
     batch.step(np.ones((5, 3), np.int32))
     assert rewards.abs().sum() > 0 and not torch.equal(first, seen)
-    for twin in (torch.from_dlpack(batch.terminated), torch.from_numpy(batch.terminated)):
-        assert twin.data_ptr() == batch.terminated.ctypes.data
+    # PyTorch takes bools by DLPack from 2 on
+    twins = (torch.from_dlpack(batch.choices), batch.choices), (torch.from_numpy(batch.terminated), batch.terminated)
+    for twin, array in twins:
+        assert twin.data_ptr() == array.ctypes.data
     with pytest.raises(ludus.Error, match="float32"):
         batch.bind(rewards=torch.zeros(5, 3, dtype=torch.float64))
 

@@ -1,5 +1,6 @@
 """The examples run in their short forms, where what they use is installed."""
 
+import functools
 import os
 import subprocess
 import sys
@@ -7,6 +8,8 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
+
+import ludus
 
 EXAMPLES = Path(__file__).resolve().parents[1] / "examples"
 NEEDS = {"spread_on_two_libraries": ["mpe2", "stable_baselines3", "gymnasium"],
@@ -27,6 +30,22 @@ def test_example(name, tmp_path):
     assert done.stdout.strip()
     if name == "solve_and_plot":
         assert (tmp_path / "solution.png").stat().st_size
+
+
+def test_readme(tmp_path, monkeypatch):
+    """The lines at the head of the README do what they say; loop and training are cut short."""
+    pytest.importorskip("gymnasium", reason="gymnasium is not installed")
+    source = EXAMPLES.parents[1]
+    code = (source / "README.md").read_text().split("```python\n")[1].split("```")[0]
+    assert len([line for line in code.splitlines() if line]) <= 10 and "range(1000)" in code
+    (tmp_path / "scenarios").symlink_to(source / "scenarios")
+    monkeypatch.chdir(tmp_path)
+    short = {"learner.steps": 400, "run.environments": 4, "learner.evaluation_episodes": 2}
+    monkeypatch.setattr(ludus, "train", functools.partial(ludus.train, overrides=short))
+    found = {}
+    exec(code.replace("range(1000)", "range(10)"), found)
+    assert found["rewards"].shape == (4096,) and found["observations"]["grid"].shape[0] == 4096
+    assert found["space"].n_states == found["solution"].n_states and len(found["run"].metrics)
 
 
 def test_bench(capsys):

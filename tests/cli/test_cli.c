@@ -452,9 +452,11 @@ static void test_eval_json(void **state) {
     char folder[] = "/tmp/ludus-cli-XXXXXX", run[64], command[64];
     assert_non_null(mkdtemp(folder));
     snprintf(run, sizeof run, "%s/run", folder);
-    program_result r = LUDUS("train", "scenarios/particle/navigation_5.yaml", "-o", run, "-q", "--set",
-                             "particle.agents=2", "--set", "run.environments=2", "--set", "learner.steps=100",
-                             "--set", "learner.evaluation_episodes=2");
+    program_result r =
+        LUDUS("train", "scenarios/particle/navigation_5.yaml", "-o", run, "-q", "--set", "particle.agents=2",
+              "--set", "run.environments=2", "--set", "learner.steps=100", "--set",
+              "learner.evaluation_episodes=2", "--set", "learner.hidden_size=8", "--set",
+              "learner.graph={hidden_size: 4, heads: 1, embed_hidden_size: 4, layers: 0}");
     if (r.exit_code != 0) fail_msg("%s", r.err);
     program_free(&r);
 

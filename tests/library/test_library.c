@@ -1,6 +1,7 @@
 /* The public interface: it does what the layers below do, says what is wrong with a call, and survives any
  * call. */
 #include <dirent.h>
+#include <fcntl.h>
 #include <omp.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -9,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -16,10 +18,13 @@
 #include <ludus/ludus.h>
 
 #include "base/random.h"
+#include "folder.h"
 #include "sim/batch.h"
 #include "sim/scenario.h"
 
 #define SCENARIO(name) LUDUS_SOURCE_DIR "/scenarios/" name
+
+TEST_FOLDER("/tmp/ludus-library-XXXXXX")
 
 static const char *const worlds[] = {SCENARIO("multigrid/rescue.yaml"),
                                      SCENARIO("multigrid/unsteady_ground.yaml"),
@@ -387,11 +392,98 @@ static void test_threads_of_the_caller(void **state) {
     ludus_scenario_free(scenario);
 }
 
+/* What the loader sees: exactly the functions of the header are visible, and none is called that would end
+ * the process or write on standard output. */
+static void test_symbols(void **state) {
+    (void)state;
+    if (*SANITIZED) skip(); /* whose functions are seen too */
+    static const char *const never[] = {"exit", "_exit",   "quick_exit", "abort",  "printf",
+                                        "puts", "putchar", "vprintf",    "stdout", "__printf_chk"};
+    char line[1024], name[512], type;
+    int n_visible = 0, n_declared = 0;
+    FILE *file = popen("nm -P -D " LUDUS_BINARY_DIR "/libludus.so", "r");
+    assert_non_null(file);
+    while (fgets(line, sizeof line, file)) {
+        if (sscanf(line, "%511[^@ ]%*[^ ] %c", name, &type) != 2 &&
+            sscanf(line, "%511s %c", name, &type) != 2)
+            continue;
+        const bool of_linker = !strcmp(name, "__bss_start") || !strcmp(name, "_edata") ||
+                               !strcmp(name, "_end") || !strcmp(name, "_init") || !strcmp(name, "_fini");
+        if (!strchr("Uwv", type) && !of_linker) {
+            if (strncmp(name, "ludus_", 6) != 0) fail_msg("%s is visible", name);
+            n_visible++;
+        }
+        for (size_t i = 0; i < sizeof never / sizeof *never; i++)
+            if (!strcmp(name, never[i])) fail_msg("the library uses %s", name);
+    }
+    assert_int_equal(pclose(file), 0);
+    file = fopen(LUDUS_SOURCE_DIR "/include/ludus/ludus.h", "r");
+    assert_non_null(file);
+    while (fgets(line, sizeof line, file)) n_declared += !strncmp(line, "LUDUS_API ", 10);
+    fclose(file);
+    assert_int_equal(n_visible, n_declared);
+}
+
+/* What verbs have much to say about: an error, an exact solution, a training, and what both are judged by. */
+static ludus_status talk(ludus_error *error) {
+    static const char text[] =
+        "ludus: 1\nworld: particle\nparticle: {task: simple_spread, episode_length: 5}\n"
+        "run: {threads: 1, environments: 4}\n"
+        "learner: {type: graph-mappo, steps: 400, evaluation_episodes: 2}\n";
+    char solved[64], trained[64], *reports[2] = {NULL};
+    ludus_scenario *world = NULL, *small = NULL;
+    ludus_solution *solution = NULL;
+    snprintf(solved, sizeof solved, "%s/solved", folder);
+    snprintf(trained, sizeof trained, "%s/trained", folder);
+    const ludus_train_options options = {.run = trained, .device = "cpu"};
+    if (!ludus_scenario_load("nowhere.yaml", NULL, 0, &world, error)) return LUDUS_ERROR_INPUT;
+    ludus_status status = ludus_scenario_load(SCENARIO("empo/fetch_the_key.yaml"), NULL, 0, &world, error);
+    if (!status) status = ludus_solve(world, solved, 0, 2, &solution, error);
+    if (!status) status = ludus_evaluate(solved, &reports[0], error);
+    if (!status) status = ludus_scenario_read("small.yaml", text, sizeof text - 1, NULL, 0, &small, error);
+    if (!status) status = ludus_train(small, &options, error);
+    if (!status) status = ludus_evaluate(trained, &reports[1], error);
+    ludus_free(reports[0]);
+    ludus_free(reports[1]);
+    ludus_solution_free(solution);
+    ludus_scenario_free(world);
+    ludus_scenario_free(small);
+    return status;
+}
+
+/* Nothing is printed: the file behind both descriptors stays empty. */
+static void test_silence(void **state) {
+    (void)state;
+    char path[64];
+    struct stat info;
+    ludus_error error = {0};
+    snprintf(path, sizeof path, "%s/said", folder);
+    const int said = open(path, O_WRONLY | O_CREAT, 0600), out = dup(STDOUT_FILENO), err = dup(STDERR_FILENO);
+    assert_true(said >= 0 && out >= 0 && err >= 0);
+    fflush(NULL);
+    dup2(said, STDOUT_FILENO);
+    dup2(said, STDERR_FILENO);
+    const ludus_status status = talk(&error);
+    fflush(NULL);
+    dup2(out, STDOUT_FILENO);
+    dup2(err, STDERR_FILENO);
+    if (status) fail_msg("%s", error.text);
+    assert_int_equal(fstat(said, &info), 0);
+    assert_int_equal(info.st_size, 0);
+    close(said);
+    close(out);
+    close(err);
+}
+
 int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_same_as_below),        cmocka_unit_test(test_ends_and_seeds),
-        cmocka_unit_test(test_snapshots_and_states), cmocka_unit_test(test_forked),
-        cmocka_unit_test(test_some_seeds),           cmocka_unit_test(test_errors),
-        cmocka_unit_test(test_threads_of_the_caller)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_same_as_below),
+                                       cmocka_unit_test(test_ends_and_seeds),
+                                       cmocka_unit_test(test_snapshots_and_states),
+                                       cmocka_unit_test(test_forked),
+                                       cmocka_unit_test(test_some_seeds),
+                                       cmocka_unit_test(test_errors),
+                                       cmocka_unit_test(test_threads_of_the_caller),
+                                       cmocka_unit_test(test_symbols),
+                                       cmocka_unit_test(test_silence)};
+    return cmocka_run_group_tests(tests, set_up, tear_down);
 }

@@ -151,8 +151,7 @@ typedef struct sweep {
     int n_threads;
     lud_empo_device *device; /* null: the threads of this machine */
     lud_arena *arena;
-    uint64_t failed_state; /* lowest state of the level at which a person has no power; UINT64_MAX: none */
-    int failed_human;
+    lud_empo_powerless powerless;
 } sweep;
 
 static double *credit_row(const sweep *s, uint64_t state) {
@@ -172,28 +171,22 @@ static void solve_state(sweep *s, lud_empo_state_scratch *t, uint64_t index) {
         s->problem, s->run->hooks, &s->game, &(lud_empo_credits){s->credits, s->window}, index,
         state_bytes(s, index), terminal, t, s->run->records + index * (uint64_t)s->game.record_doubles,
         credit_row(s, index));
-    if (human < 0) return;
-#pragma omp critical(lud_empo_failed)
-    if (index < s->failed_state) {
-        s->failed_state = index;
-        s->failed_human = human;
-    }
+    lud_empo_powerless_note(&s->powerless, index, human);
 }
 
 static lud_status no_power(const sweep *s, lud_error *error) {
-    return lud_empo_no_open_goal(s->problem->model, &s->problem->layout, s->failed_human,
-                                 state_bytes(s, s->failed_state), error);
+    return lud_empo_no_open_goal(s->problem->model, &s->problem->layout, s->powerless.human,
+                                 state_bytes(s, s->powerless.state), error);
 }
 
 static lud_status solve_level(sweep *s, int level, lud_progress *progress, lud_error *error) {
     uint64_t begin = s->levels.begin[level], end = s->levels.begin[level + 1];
     int64_t n_chunks = (int64_t)((end - begin + CHUNK - 1) / CHUNK);
     int stopped = 0;
-    s->failed_state = UINT64_MAX;
+    s->powerless = LUD_EMPO_NONE_POWERLESS;
     if (s->device) {
-        lud_status status =
-            lud_empo_device_level(s->device, begin, end, progress, &s->failed_state, &s->failed_human, error);
-        return status == LUD_OK && s->failed_state != UINT64_MAX ? no_power(s, error) : status;
+        lud_status status = lud_empo_device_level(s->device, begin, end, progress, &s->powerless, error);
+        return status == LUD_OK && s->powerless.state != UINT64_MAX ? no_power(s, error) : status;
     }
 #pragma omp parallel for schedule(dynamic, 4) num_threads(s->n_threads)
     for (int64_t chunk = 0; chunk < n_chunks; chunk++) {
@@ -214,7 +207,7 @@ static lud_status solve_level(sweep *s, int level, lud_progress *progress, lud_e
         }
     }
     if (stopped) return lud_fail(error, LUD_INTERRUPTED, "interrupted in level %d", level);
-    if (s->failed_state != UINT64_MAX) return no_power(s, error);
+    if (s->powerless.state != UINT64_MAX) return no_power(s, error);
     return LUD_OK;
 }
 

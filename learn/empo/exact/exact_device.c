@@ -242,7 +242,7 @@ static uint64_t pack(lud_empo_device *d, uint64_t begin, uint64_t end) {
 }
 
 lud_status lud_empo_device_level(lud_empo_device *d, uint64_t begin, uint64_t end, lud_progress *progress,
-                                 uint64_t *failed_state, int *failed_human, lud_error *error) {
+                                 lud_empo_powerless *powerless, lud_error *error) {
     const size_t record = d->arrays[RECORDS].element;
     const uint32_t *state = d->arrays[STATE].host;
     const int32_t *failed = d->arrays[FAILED].host;
@@ -266,9 +266,7 @@ lud_status lud_empo_device_level(lud_empo_device *d, uint64_t begin, uint64_t en
         LUD_TRY(lud_device_check(d->device, error));
         for (uint64_t i = 0; i < n; i++) {
             memcpy((char *)d->run->records + state[i] * record, part(d, RECORDS, i), record);
-            if (failed[i] < 0 || state[i] >= *failed_state) continue;
-            *failed_state = state[i];
-            *failed_human = failed[i];
+            lud_empo_powerless_note(powerless, state[i], failed[i]);
         }
         position += n;
         lud_progress_update(progress, d->problem->space->n_states - end + (position - begin));

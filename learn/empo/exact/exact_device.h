@@ -6,6 +6,7 @@
 #include "learn/empo/equations.h"
 #include "learn/empo/exact/exact.h"
 #include "learn/empo/exact/levels.h"
+#include "learn/empo/exact/one_state.h"
 
 typedef struct lud_empo_device lud_empo_device;
 
@@ -20,9 +21,9 @@ lud_status lud_empo_device_create(const lud_empo_problem *problem, const lud_emp
                                   lud_empo_device **made, lud_error *error);
 /* Null is allowed. */
 void lud_empo_device_destroy(lud_empo_device *d);
-/* Solves the states at positions begin .. end - 1 into run->records. A person without power: its state (the
- * lowest) and number; else *failed_state stays. LUD_INTERRUPTED after Ctrl-C. */
+/* Solves the states at positions begin .. end - 1 into run->records. What stands in *powerless gives way to
+ * lower states at which a person has no power. LUD_INTERRUPTED after Ctrl-C. */
 lud_status lud_empo_device_level(lud_empo_device *d, uint64_t begin, uint64_t end, lud_progress *progress,
-                                 uint64_t *failed_state, int *failed_human, lud_error *error);
+                                 lud_empo_powerless *powerless, lud_error *error);
 /* Brings back the credits of states whose records are known. */
 lud_status lud_empo_device_recall(lud_empo_device *d, uint64_t begin, uint64_t end, lud_error *error);

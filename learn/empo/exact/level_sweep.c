@@ -34,8 +34,7 @@ typedef struct level_sweep {
     double *next, *credits; /* credits of the next level and of this one */
     lud_arena *arena;
     lud_progress progress;
-    uint64_t failed_state; /* lowest of the level at which a person has no power; UINT64_MAX: none */
-    int failed_human;
+    lud_empo_powerless powerless;
 } level_sweep;
 
 static const uint8_t *state_at(const level_sweep *s, uint64_t index) {
@@ -93,12 +92,7 @@ static lud_status solve_block(level_sweep *s, worker *w, int level, uint64_t beg
         const int human = lud_empo_state_solve(s->problem, s->run->hooks, &s->game, &next, index,
                                                state_at(s, index), terminal, &w->scratch, record_at(s, index),
                                                s->credits + (index - level_begin) * (uint64_t)s->game.width);
-        if (human < 0) continue;
-#pragma omp critical(lud_empo_level_failed)
-        if (index < s->failed_state) {
-            s->failed_state = index;
-            s->failed_human = human;
-        }
+        lud_empo_powerless_note(&s->powerless, index, human);
     }
     return LUD_OK;
 }
@@ -172,16 +166,16 @@ static lud_status take_credits(level_sweep *s, int level, lud_error *error) {
 static lud_status solve_level(level_sweep *s, int level, lud_error *error) {
     const uint64_t begin = s->layers->begin[level], end = s->layers->begin[level + 1];
     LUD_TRY(take_credits(s, level, error));
-    s->failed_state = UINT64_MAX;
+    s->powerless = LUD_EMPO_NONE_POWERLESS;
     for (uint64_t at = begin; at < end;) {
         const uint64_t to = end - at < s->slab_states ? end : at + s->slab_states;
         LUD_TRY(solve_slab(s, level, at, to, error));
         if (s->run->states_done) s->run->states_done(s->run->context, at, to);
         at = to;
     }
-    if (s->failed_state != UINT64_MAX)
-        return lud_empo_no_open_goal(s->problem->model, &s->problem->layout, s->failed_human,
-                                     state_at(s, s->failed_state), error);
+    if (s->powerless.state != UINT64_MAX)
+        return lud_empo_no_open_goal(s->problem->model, &s->problem->layout, s->powerless.human,
+                                     state_at(s, s->powerless.state), error);
     return fill_table(s, level, error);
 }
 

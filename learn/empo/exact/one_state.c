@@ -1,5 +1,6 @@
 #include "learn/empo/exact/one_state.h"
 
+#include "base/target_clones.h"
 #include "learn/empo/exact/state_inputs.h"
 
 static void *take(lud_arena *arena, size_t n, bool *failed) {
@@ -20,16 +21,9 @@ bool lud_empo_state_scratch_take(const lud_empo_game *game, lud_arena *arena, lu
     return !failed && t->achieved && t->rows;
 }
 
-#if defined(__x86_64__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__) &&                \
-    !defined(__clang__)
-#define VECTORISED __attribute__((target_clones("avx512f", "avx2", "default")))
-#else
-#define VECTORISED
-#endif
-
 /* sum of p[i] * credits of successor i */
-VECTORISED static void expectation(const lud_empo_credits *credits, int width, lud_statespace_row row,
-                                   double *restrict sum) {
+LUD_TARGET_CLONES static void expectation(const lud_empo_credits *credits, int width, lud_statespace_row row,
+                                          double *restrict sum) {
     lud_empo_expectation(credits->rows, credits->window, width, row.n, row.successor, row.probability, sum, 0,
                          1);
 }
@@ -73,4 +67,10 @@ void lud_empo_state_recall(const lud_empo_problem *problem, const lud_empo_game 
     lud_empo_state_inputs inputs;
     lud_empo_state_inputs_fill(problem, NULL, 0, state, true, t->achieved, NULL, NULL, NULL, &inputs);
     lud_empo_give_credit(game, t->achieved, record, credit, 0, 1);
+}
+
+void lud_empo_powerless_note(lud_empo_powerless *lowest, uint64_t state, int human) {
+    if (human < 0) return;
+#pragma omp critical(lud_empo_powerless)
+    if (state < lowest->state) *lowest = (lud_empo_powerless){state, human};
 }

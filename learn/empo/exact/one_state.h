@@ -34,3 +34,14 @@ int lud_empo_state_solve(const lud_empo_problem *problem, const lud_empo_hooks *
 /* The row of credits of a state whose record is known. */
 void lud_empo_state_recall(const lud_empo_problem *problem, const lud_empo_game *game, const uint8_t *state,
                            lud_empo_state_scratch *scratch, const double *record, double *credit);
+
+/* The lowest state of a level at which a person has no power, whatever order its threads came in. */
+typedef struct lud_empo_powerless {
+    uint64_t state; /* UINT64_MAX: none */
+    int human;
+} lud_empo_powerless;
+
+#define LUD_EMPO_NONE_POWERLESS ((lud_empo_powerless){UINT64_MAX, -1})
+
+/* `human` as lud_empo_state_solve returns it; several threads may call it at once. */
+void lud_empo_powerless_note(lud_empo_powerless *lowest, uint64_t state, int human);

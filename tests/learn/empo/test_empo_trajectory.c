@@ -14,6 +14,7 @@
 #include <cmocka.h>
 
 #include "base/random.h"
+#include "effort.h"
 #include "learn/empo/support_empo.h"
 #include "learn/empo/targets/hindsight.h"
 
@@ -432,6 +433,7 @@ static const char tables[] = "learner:\n"
  * its equations, several steps of which must lead to the same values as one. */
 static void several_steps_reach_the_exact_solution(void **state) {
     (void)state;
+    if (SANITIZED) skip(); /* the other tests run all of it, for fewer steps */
     static const char *const cases[][3] = {
         {"learner.v_h_e_target_mode=n_step", "learner.v_h_e_n_step=3", "learner.q_r_target_mode=one_step"},
         {"learner.v_h_e_target_mode=episode", "learner.q_r_n_step=3", "learner.q_r_target_mode=n_step"}};
@@ -605,6 +607,7 @@ static void rare_goals_are_learned_sooner(void **state) {
 
 static void dueling_networks_learn(void **state) {
     (void)state;
+    if (SANITIZED) skip(); /* the other tests run all of it, for fewer steps */
     static const char *const set[] = {"learner.human_prior=exact",
                                       "learner.expected_people=true",
                                       "learner.x_h_use_network=false",

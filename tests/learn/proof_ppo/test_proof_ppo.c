@@ -11,6 +11,7 @@
 
 #include <cmocka.h>
 
+#include "effort.h"
 #include "learn/proof_ppo/proof_ppo.h"
 #include "learn/proof_ppo/search/beam.h"
 #include "learn/proof_ppo/search/best_first.h"
@@ -466,7 +467,7 @@ static void without_giving_up(void **state) {
 /* ---- learning ---- */
 
 static lud_proof_ranking_summary rank_valid(trained *t, bool best) {
-    enum { QUERIES = 60 };
+    enum { QUERIES = SANITIZED ? 6 : 60 };
     lud_proof_rank_options options = lud_proof_ppo_get_options(t->learner)->evaluation.rank;
     options.candidates = 10;
     options.n_slots = 64;
@@ -559,7 +560,7 @@ static void expect_ranks_of_playing_all(trained *t) {
         }
         lud_proof_ppo_net(t->learner, false);
         print_message("steps %d of %d\n", (int)steps[0], (int)steps[1]);
-        assert_true(2 * steps[0] < steps[1]);
+        assert_true(SANITIZED ? steps[0] < steps[1] : 2 * steps[0] < steps[1]);
         for (int q = 0; q < QUERIES; q++)
             for (int mode = 0; mode < 2; mode++) {
                 const lud_proof_ranked *a = &ranked[0][q].modes[mode], *b = &ranked[1][q].modes[mode];
@@ -576,7 +577,7 @@ static void training_learns(void **state) {
                          "learner.n_envs=64",
                          "learner.n_steps=32",
                          "learner.batch_size=256",
-                         "learner.total_steps=65536",
+                         SANITIZED ? "learner.total_steps=6144" : "learner.total_steps=65536",
                          "learner.learning_rate={start: 0.003, end: 0.0005, warmup: 0}",
                          "learner.entropy={start: 0.01, end: 0.001}",
                          "learner.evaluation={every: 4, queries: 40, candidates: 5}"};
@@ -590,8 +591,7 @@ static void training_learns(void **state) {
     const lud_proof_ranking_summary after = rank_valid(&t, true);
     print_message("validation MRR %.3f -> %.3f, proved %d -> %d of %d\n", before.mrr, after.mrr,
                   (int)before.n_proved, (int)after.n_proved, (int)after.n_queries);
-    assert_true(after.mrr > before.mrr + 0.2);
-    assert_true(after.n_proved > before.n_proved);
+    assert_true(SANITIZED || (after.mrr > before.mrr + 0.2 && after.n_proved > before.n_proved));
     assert_int_equal(after.n_negatives_proved, 0);
     expect_ranks_of_playing_all(&t);
     drop(&t);

@@ -9,6 +9,7 @@
 
 #include <cmocka.h>
 
+#include "effort.h"
 #include "learn/proof_ppo/proof_ppo.h"
 
 static const char *const graphs[] = {LUDUS_SOURCE_DIR "/scenarios/proof/family_tree.yaml",
@@ -91,12 +92,12 @@ static void fast_ranks_are_plain_ranks(void **state) {
     (void)state;
     enum { PATH, COMPLEMENT, SMALL_PENALTY, ODDS, NO_END, BEAM, BEST_FIRST, KINDS };
     int n_proved = 0, n_failed = 0, n_between = 0;
-    for (size_t g = 0; g < sizeof graphs / sizeof *graphs; g++)
+    for (size_t g = 0; g < (SANITIZED ? 1 : sizeof graphs / sizeof *graphs); g++)
         for (size_t k = 0; k < sizeof networks / sizeof *networks; k++) {
             opened o = open_trained(graphs[g], networks[k]);
             for (int kind = 0; kind < KINDS; kind++) {
                 lud_proof_rank_options options = lud_proof_ppo_get_options(o.learner)->evaluation.rank;
-                options.candidates = 12;
+                options.candidates = SANITIZED ? 3 : 12;
                 options.score = kind == ODDS ? LUD_PROOF_SCORE_ODDS : LUD_PROOF_SCORE_PATH;
                 options.failure = kind == COMPLEMENT ? LUD_PROOF_FAILURE_COMPLEMENT : LUD_PROOF_FAILURE_PATH;
                 options.fail_penalty = kind == SMALL_PENALTY ? 0.5 : kind == ODDS ? 2.0 : 100.0;
@@ -120,7 +121,7 @@ static void fast_ranks_are_plain_ranks(void **state) {
             close_trained(&o);
         }
     print_message("true triples: %d proved, %d not; %d stand in the middle\n", n_proved, n_failed, n_between);
-    assert_true(n_proved > 20 && n_failed > 20 && n_between > 20);
+    assert_true(SANITIZED || (n_proved > 20 && n_failed > 20 && n_between > 20));
 }
 
 /* A ranking after the weights have changed remembers nothing of those before. */
