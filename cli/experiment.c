@@ -1,7 +1,6 @@
 /* `ludus experiment`: variants, scenarios and seeds, a training each, side by side; then tables and a figure.
  */
 #include <stdlib.h>
-#include <unistd.h>
 
 #include "base/file.h"
 #include "base/interrupt.h"
@@ -25,35 +24,35 @@ static const lud_flag flags[] = {
     SWITCH_FLAG("quiet", 'q', quiet, "no progress line"),
 };
 
-static void print_plan(const lud_experiment *e, int n_parallel, int n_threads) {
+static void print_plan(const lud_experiment_jobs *jobs) {
+    const lud_experiment *e = jobs->experiment;
     printf("%s: %d scenarios x %d variants x %d seeds = %d trainings, %d side by side with %d threads each\n",
-           e->name, e->n_tasks, e->n_variants, e->n_seeds, lud_experiment_n_runs(e), n_parallel, n_threads);
+           e->name, e->n_tasks, e->n_variants, e->n_seeds, lud_experiment_n_runs(e), jobs->n_parallel,
+           jobs->n_threads);
+    fflush(stdout);
 }
 
-static lud_status do_runs(const experiment_values *values, const lud_experiment *e, lud_arena *arena,
-                          int n_parallel, int n_threads, lud_error *error) {
-    lud_ranks *ranks = lud_processes();
-    char **environment = lud_ranks_plain_environment(arena);
-    const lud_experiment_jobs jobs = {e,           values->out, n_parallel, n_threads, values->quiet,
-                                      environment, ranks};
+static void print_end(const lud_experiment *e, const char *out, const char *said, int found) {
+    printf("\n%s\n%s holds summary.md, summary.csv, summary.tex, runs.csv%s, curves.svg and curves.pdf; "
+           "every run "
+           "lies in "
+           "%s/SCENARIO/VARIANT/seed-N. Next:\n  %s view %s/%s/%s/seed-%lld\n",
+           said, out, lud_plot_check_path("curves.png", NULL) ? "" : ", curves.png", out, lud_program(), out,
+           e->tasks[0].name, e->variants[0].name, (long long)e->seeds[0]);
+    if (found) printf("(%d runs were there already)\n", found);
+}
+
+static lud_status do_runs(lud_experiment_jobs *jobs, lud_arena *arena, lud_error *error) {
+    const lud_experiment *e = jobs->experiment;
     lud_experiment_outcome outcome;
     lud_text said = {0};
-    if (!environment) return lud_no_memory(error, "an experiment");
-    LUD_TRY(lud_ranks_agree(ranks, lud_folder_make(values->out, error), error));
-    lud_interrupt_install();
-    LUD_TRY(lud_experiment_jobs_run(&jobs, &outcome, error));
-    if (!lud_ranks_leads(ranks)) return LUD_OK;
-    const lud_status status = lud_experiment_results(e, values->out, &said, error);
-    if (!status) {
-        printf("\n%s\n%s holds summary.md, summary.csv, summary.tex, runs.csv%s, curves.svg and curves.pdf; "
-               "every run "
-               "lies in "
-               "%s/SCENARIO/VARIANT/seed-N. Next:\n  %s view %s/%s/%s/seed-%lld\n",
-               said.bytes ? said.bytes : "", values->out,
-               lud_plot_check_path("curves.png", NULL) ? "" : ", curves.png", values->out, lud_program(),
-               values->out, e->tasks[0].name, e->variants[0].name, (long long)e->seeds[0]);
-        if (outcome.found) printf("(%d runs were there already)\n", outcome.found);
-    }
+    jobs->environment = lud_ranks_plain_environment(arena);
+    if (!jobs->environment) return lud_no_memory(error, "an experiment");
+    LUD_TRY(lud_ranks_agree(jobs->ranks, lud_folder_make(jobs->folder, error), error));
+    LUD_TRY(lud_experiment_jobs_run(jobs, &outcome, error));
+    if (!lud_ranks_leads(jobs->ranks)) return LUD_OK;
+    const lud_status status = lud_experiment_results(e, jobs->folder, &said, error);
+    if (!status) print_end(e, jobs->folder, said.bytes ? said.bytes : "", outcome.found);
     lud_text_free(&said);
     if (!status && outcome.failed)
         return lud_fail(error, LUD_ERROR_IO, "%d of %d runs failed; the same command tries them again",
@@ -64,24 +63,23 @@ static lud_status do_runs(const experiment_values *values, const lud_experiment 
 static lud_status run(void *data, const char *const *arguments, int n_arguments, lud_error *error) {
     (void)n_arguments;
     const experiment_values *values = data;
-    const int given = lud_ranks_threads(lud_processes());
-    const long cores = given > 0 ? given : sysconf(_SC_NPROCESSORS_ONLN);
     lud_arena *arena = lud_arena_create(0);
     lud_experiment *e = calloc(1, sizeof *e);
     lud_status status = arena && e ? LUD_OK : lud_no_memory(error, "an experiment");
     if (!status) status = lud_experiment_read(arena, arguments[0], e, error);
     if (!status && !values->out && !values->dry)
         status = lud_invalid(error, "experiment: where to? Give a folder with -o DIR");
-    if (!status) status = lud_experiment_check(e, error);
+    lud_interrupt_install();
+    if (!status) status = lud_experiment_check(arena, e, error);
     if (!status) {
-        const int most = lud_experiment_n_runs(e);
-        int n_parallel = values->jobs > 0 ? (int)values->jobs : cores > 0 ? (int)cores : 1;
-        if (n_parallel > most) n_parallel = most;
-        const int each = cores > n_parallel ? (int)cores / n_parallel : 1;
-        const int n_threads = values->threads > 0 ? (int)values->threads : each;
-        if (!values->quiet || values->dry) print_plan(e, n_parallel, n_threads);
-        fflush(stdout);
-        if (!values->dry) status = do_runs(values, e, arena, n_parallel, n_threads, error);
+        lud_experiment_jobs jobs = {.experiment = e,
+                                    .title = "experiment",
+                                    .folder = values->out,
+                                    .quiet = values->quiet,
+                                    .ranks = lud_processes()};
+        lud_experiment_share_out(&jobs, values->jobs, values->threads);
+        if (!values->quiet || values->dry) print_plan(&jobs);
+        if (!values->dry) status = do_runs(&jobs, arena, error);
     }
     free(e);
     lud_arena_destroy(arena);

@@ -36,6 +36,8 @@ static const lud_flag flags[] = {
               "time between checkpoints; 0: by iterations only"),
     INT_FLAG("evaluate-every", 0, options.evaluate_every, 0, 1e18, "N",
              "iterations between evaluations; 0: at the end only"),
+    INT_FLAG("until", 0, options.until, 0, 1e18, "N",
+             "pause after so many iterations in all, saved for --resume; 0: at the end"),
     SWITCH_FLAG("view", 0, view, "a window that shows what is learned while it is learned"),
     LUD_SCENARIO_FLAG_ROWS(scenario),
     LUD_PRECISION_FLAG_ROW(scenario),

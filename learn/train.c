@@ -493,19 +493,24 @@ static lud_status one_iteration(session *s, lud_progress *progress, lud_error *e
     return LUD_OK;
 }
 
+/* After which iteration this session ends. */
+static uint64_t last_iteration(const session *s) {
+    const uint64_t all = s->learner->n_iterations, until = (uint64_t)s->options->until;
+    return until > 0 && until < all ? until : all;
+}
+
 /* Iterations until all are done or somebody stops them; what was broken off can be saved. */
 static lud_status run(session *s, lud_error *error) {
     const lud_train_options *o = s->options;
     lud_learner *l = s->learner;
-    const uint64_t first = s->iterations;
+    const uint64_t first = s->iterations, last = last_iteration(s);
     lud_progress progress;
-    lud_progress_start(&progress, leads(s) ? o->progress : NULL, l->kind->name, "iterations",
-                       l->n_iterations);
+    lud_progress_start(&progress, leads(s) ? o->progress : NULL, l->kind->name, "iterations", last);
     progress.done = progress.before = first;
     l->progress = &progress;
     lud_status status = LUD_OK;
     bool stop = false;
-    while (!status && !stop && (s->pending || s->iterations < l->n_iterations)) {
+    while (!status && !stop && (s->pending || s->iterations < last)) {
         status = one_iteration(s, &progress, error);
         stop = s->stopped || lud_interrupted() || (o->stop_after && s->iterations - first >= o->stop_after);
         if (!status && o->ranks) /* one of them is enough */
@@ -556,7 +561,7 @@ lud_status lud_train(lud_learner *learner, const lud_train_options *options, lud
     s.metrics = NULL;
     close_session(&s);
     if (status == LUD_OK) status = closed;
-    if (status == LUD_OK && !result->finished)
+    if (status == LUD_OK && (s.pending || s.iterations < last_iteration(&s)))
         status = lud_fail(error, LUD_INTERRUPTED,
                           "stopped after %llu of %llu iterations, the state is saved; --resume continues",
                           (unsigned long long)result->iterations, (unsigned long long)learner->n_iterations);

@@ -18,6 +18,7 @@ typedef struct lud_train_options {
     int64_t evaluate_every;    /* iterations between evaluations, 0: at the end only */
     uint64_t
         stop_after;    /* stop early after this many iterations of this session (as an interrupt), 0: never */
+    int64_t until;     /* pause after this many iterations in all, which is no interrupt; 0: at the end */
     FILE *progress;    /* where the progress line goes, null: silent */
     lud_text *figures; /* gets the figures of the last iteration, a line each; null: nobody wants them */
     /* Effective configuration, kept with what is saved and as scenario.yaml; the files that it names; and how
@@ -44,7 +45,8 @@ typedef struct lud_train_result {
     uint64_t here;        /* of them in this session */
     double seconds;       /* of training, all sessions together */
     double stall_seconds; /* of this session, spent on checkpoints instead of training */
-    bool finished;        /* all iterations of the learner are done */
+    bool finished;        /* all iterations of the learner are done; else, without an error, those until the
+                             pause */
     lud_kept kept;        /* what policy.safetensors holds */
 } lud_train_result;
 

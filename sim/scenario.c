@@ -164,9 +164,13 @@ static lud_status override(lud_scenario *s, const lud_scenario_overrides *o, lud
                            lud_error *error) {
     if (o->view) LUD_TRY(read_view_file(s, o->view, files, error));
     for (int i = 0; i < o->n_set; i++) LUD_TRY(lud_tree_set(s->arena, s->root, o->set[i], error));
-    for (int i = 0; i < o->n_numbers; i++)
-        LUD_TRY(lud_tree_set_real(s->arena, s->root, o->numbers[i].source, o->numbers[i].path,
-                                  o->numbers[i].value, error));
+    for (int i = 0; i < o->n_numbers; i++) {
+        const struct lud_scenario_number *number = &o->numbers[i];
+        LUD_TRY(
+            number->assignment
+                ? lud_tree_set_from(s->arena, s->root, number->source, number->assignment, error)
+                : lud_tree_set_real(s->arena, s->root, number->source, number->path, number->value, error));
+    }
     for (int i = 0; i < o->n_values; i++)
         LUD_TRY(lud_tree_set_value(s->arena, s->root, o->values[i].source, o->values[i].path,
                                    o->values[i].value, o->values[i].words, error));

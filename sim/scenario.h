@@ -29,7 +29,8 @@ typedef struct lud_scenario_overrides {
     const struct lud_scenario_number {
         const char *source, *path; /* who asks, for messages: `--vary`; and for what: `learner.beta_h` */
         double value;
-    } * numbers; /* [n_numbers], after those of `set` */
+        const char *assignment; /* `learner.type=clone`, where the value is no number; else null */
+    } * numbers;                /* [n_numbers], after those of `set` */
     int n_numbers;
     const char *view; /* a file of the keys of `view`, which come before the scenario's; null: none */
     const struct lud_scenario_value {

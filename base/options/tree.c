@@ -223,12 +223,13 @@ static lud_status check_root(const lud_tree *root, const char *name, lud_error *
     return lud_fail_context(error, "%.200s", name);
 }
 
-lud_status lud_tree_set(lud_arena *arena, lud_tree *root, const char *assignment, lud_error *error) {
+lud_status lud_tree_set_from(lud_arena *arena, lud_tree *root, const char *source, const char *assignment,
+                             lud_error *error) {
     const char *equals = strchr(assignment, '=');
-    size_t length = strlen(assignment);
-    char *name = lud_arena_take(arena, length + 7);
+    const size_t length = strlen(assignment), size = strlen(source) + length + 2;
+    char *name = lud_arena_take(arena, size);
     if (!name) return lud_out_of_memory(error);
-    snprintf(name, length + 7, "--set %s", assignment);
+    snprintf(name, size, "%s %s", source, assignment);
     if (!equals || equals == assignment || length > 65536)
         return lud_invalid(error, "%.200s: expected key=value, for instance run.seed=3", name);
     char *path = lud_arena_text(arena, assignment, (size_t)(equals - assignment));
@@ -237,6 +238,10 @@ lud_status lud_tree_set(lud_arena *arena, lud_tree *root, const char *assignment
     lud_status status = check_root(root, name, error);
     if (!status) status = lud_yaml_parse(arena, name, equals + 1, strlen(equals + 1), true, &value, error);
     return status ? status : assign(arena, root, path, name, value, error);
+}
+
+lud_status lud_tree_set(lud_arena *arena, lud_tree *root, const char *assignment, lud_error *error) {
+    return lud_tree_set_from(arena, root, "--set", assignment, error);
 }
 
 lud_status lud_tree_set_real(lud_arena *arena, lud_tree *root, const char *source, const char *key,

@@ -67,7 +67,10 @@ lud_status lud_tree_read_text(lud_arena *arena, const char *name, const char *te
 /* Applies `a.b.c=value` (the value is itself YAML, so `[1, 2]` works; `a.0.b` indexes a sequence). Missing
  * mappings on the way are made. The new node's place is `--set a.b.c=value`. */
 lud_status lud_tree_set(lud_arena *arena, lud_tree *root, const char *assignment, lud_error *error);
-/* The same with a path and a number. `source` is what asked for it: the place is `source a.b.c=value`. */
+/* The same for `source`, what asked for it: the place is `source a.b.c=value`. */
+lud_status lud_tree_set_from(lud_arena *arena, lud_tree *root, const char *source, const char *assignment,
+                             lud_error *error);
+/* The same with a path and a number. */
 lud_status lud_tree_set_real(lud_arena *arena, lud_tree *root, const char *source, const char *path,
                              double value, lud_error *error);
 

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <math.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,13 +13,15 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/file.h"
 #include "base/interrupt.h"
 #include "base/log.h"
 #include "base/progress.h"
 #include "learn/runs/parameters.h"
+#include "learn/store/history.h"
 
-enum { PATH = 4096, MOST_WORDS = 16 + 4 * LUD_EXPERIMENT_SETTINGS };
+enum { PATH = 4096, MOST_WORDS = 24 + 4 * LUD_EXPERIMENT_SETTINGS };
 
 bool lud_experiment_run_path(const lud_experiment *e, const char *folder, lud_experiment_run run,
                              const char *ending, char *path, size_t n) {
@@ -27,35 +30,84 @@ bool lud_experiment_run_path(const lud_experiment *e, const char *folder, lud_ex
     return length > 0 && (size_t)length < n;
 }
 
-/* ---- what is there ---- */
-
-typedef enum mark { NO_MARK, OTHER_MARK, BEGUN, DONE } mark;
-
-/* What FOLDER/.../seed-N.state says: `begun KEY` or `done KEY`, of these settings or of others. */
-static mark read_mark(const lud_experiment *e, const char *folder, lud_experiment_run run) {
-    char path[PATH], word[8] = "";
-    uint64_t key = 0;
-    if (!lud_experiment_run_path(e, folder, run, ".state", path, sizeof path)) return NO_MARK;
-    FILE *stream = lud_file_stream(path);
-    if (!stream) return NO_MARK;
-    const bool read = fscanf(stream, "%7s %" SCNx64, word, &key) == 2;
-    fclose(stream);
-    if (!read) return NO_MARK;
-    if (key != e->keys[run.task][run.variant]) return OTHER_MARK;
-    return strcmp(word, "done") == 0 ? DONE : BEGUN;
+void lud_experiment_share_out(lud_experiment_jobs *j, int64_t n_parallel, int64_t n_threads) {
+    const int given = lud_ranks_threads(j->ranks), most = lud_experiment_n_runs(j->experiment);
+    const long cores = given > 0 ? given : sysconf(_SC_NPROCESSORS_ONLN);
+    j->n_parallel = n_parallel > 0 ? (int)n_parallel : cores > 0 ? (int)cores : 1;
+    if (j->n_parallel > most) j->n_parallel = most;
+    const int each = cores > j->n_parallel ? (int)cores / j->n_parallel : 1;
+    j->n_threads = n_threads > 0 ? (int)n_threads : each;
 }
 
-static lud_status write_mark(const lud_experiment *e, const char *folder, lud_experiment_run run,
-                             const char *word, lud_error *error) {
+/* ---- what is there ---- */
+
+typedef enum word { NO_MARK, OTHER_MARK, BEGUN, PAUSED, DONE } word;
+typedef struct mark {
+    word word;
+    uint64_t iterations; /* until the pause, or until the end */
+} mark;
+
+static const lud_experiment_training *training_of(const lud_experiment *e, lud_experiment_run run) {
+    return lud_experiment_training_of(e, run.task, run.variant);
+}
+
+/* What FOLDER/.../seed-N.state says: `begun KEY`, `paused KEY ITERATIONS` or `done KEY`, of these settings or
+ * of others. */
+static mark read_mark(const lud_experiment *e, const char *folder, lud_experiment_run run) {
+    char path[PATH], text[8] = "";
+    uint64_t key = 0, iterations = 0;
+    if (!lud_experiment_run_path(e, folder, run, ".state", path, sizeof path)) return (mark){NO_MARK, 0};
+    FILE *stream = lud_file_stream(path);
+    if (!stream) return (mark){NO_MARK, 0};
+    const int n = fscanf(stream, "%7s %" SCNx64 " %" SCNu64, text, &key, &iterations);
+    fclose(stream);
+    if (n < 2) return (mark){NO_MARK, 0};
+    if (key != training_of(e, run)->key) return (mark){OTHER_MARK, 0};
+    if (strcmp(text, "done") == 0) return (mark){DONE, training_of(e, run)->iterations};
+    return strcmp(text, "paused") == 0 && n == 3 ? (mark){PAUSED, iterations} : (mark){BEGUN, 0};
+}
+
+static lud_status write_mark(const lud_experiment *e, const char *folder, lud_experiment_run run, mark m,
+                             lud_error *error) {
     char path[PATH], text[64];
-    const int n = snprintf(text, sizeof text, "%s %016" PRIx64 "\n", word, e->keys[run.task][run.variant]);
+    const uint64_t key = training_of(e, run)->key;
+    const int n =
+        m.word == PAUSED
+            ? snprintf(text, sizeof text, "paused %016" PRIx64 " %" PRIu64 "\n", key, m.iterations)
+            : snprintf(text, sizeof text, "%s %016" PRIx64 "\n", m.word == DONE ? "done" : "begun", key);
     if (!lud_experiment_run_path(e, folder, run, ".state", path, sizeof path))
         return lud_invalid(error, "%s: a shorter path is needed", folder);
     return lud_file_write(path, text, (size_t)n, error);
 }
 
-bool lud_experiment_is_done(const lud_experiment *e, const char *folder, lud_experiment_run run) {
-    return read_mark(e, folder, run) == DONE;
+uint64_t lud_experiment_iterations(const lud_experiment *e, const char *folder, lud_experiment_run run) {
+    return read_mark(e, folder, run).iterations;
+}
+
+lud_status lud_experiment_score(const lud_experiment *e, const char *folder, lud_experiment_run run,
+                                uint64_t iterations, double *score, lud_error *error) {
+    char path[PATH];
+    lud_history h;
+    *score = NAN;
+    if (lud_experiment_iterations(e, folder, run) < iterations) return LUD_OK;
+    if (!lud_experiment_run_path(e, folder, run, "", path, sizeof path)) return LUD_OK;
+    lud_arena *arena = lud_arena_create(0);
+    if (!arena) return lud_no_memory(error, "scores");
+    const lud_status status = lud_history_read_over(arena, path, "iteration", e->score, &h, error);
+    for (int k = 0; !status && k < h.n && h.steps[k] <= (double)iterations; k++) *score = h.value[k];
+    lud_arena_destroy(arena);
+    return status;
+}
+
+/* Until when a run is to run now; 0: not at all. */
+static uint64_t goal_of(const lud_experiment_jobs *j, lud_experiment_run run) {
+    const uint64_t all = training_of(j->experiment, run)->iterations;
+    if (!j->until) return all;
+    return j->until[run.variant] < all ? j->until[run.variant] : all;
+}
+
+static bool is_there(const lud_experiment_jobs *j, lud_experiment_run run, const mark *m) {
+    return m->word == DONE || (m->word == PAUSED && m->iterations >= goal_of(j, run));
 }
 
 /* ---- one process ---- */
@@ -82,7 +134,7 @@ static lud_status start(const lud_experiment_jobs *j, int number, job *place, lu
     const lud_experiment *e = j->experiment;
     const lud_experiment_run run = lud_experiment_run_at(e, number);
     const lud_experiment_settings *const from[] = {&e->set, &e->variants[run.variant].set};
-    char path[PATH], log[PATH], above[PATH], seed[24], threads[16];
+    char path[PATH], log[PATH], above[PATH], seed[24], threads[16], until[24], first[24];
     const char *words[MOST_WORDS];
     int n = 0;
     bool resumes = false;
@@ -92,9 +144,12 @@ static lud_status start(const lud_experiment_jobs *j, int number, job *place, lu
     snprintf(above, sizeof above, "%.*s", (int)(strrchr(path, '/') - path), path);
     LUD_TRY(lud_folder_make(above, error));
     LUD_TRY(lud_run_holds(path, "checkpoint.safetensors", &resumes, error));
-    LUD_TRY(write_mark(e, j->folder, run, "begun", error));
+    if (read_mark(e, j->folder, run).word == NO_MARK)
+        LUD_TRY(write_mark(e, j->folder, run, (mark){BEGUN, 0}, error));
     snprintf(seed, sizeof seed, "%" PRId64, e->seeds[run.seed]);
     snprintf(threads, sizeof threads, "%d", j->n_threads);
+    snprintf(until, sizeof until, "%" PRIu64, goal_of(j, run));
+    snprintf(first, sizeof first, "%" PRIu64, training_of(e, run)->first);
     words[n++] = "ludus";
     words[n++] = "train";
     if (resumes) {
@@ -112,6 +167,14 @@ static lud_status start(const lud_experiment_jobs *j, int number, job *place, lu
                 words[n++] = "--set";
                 words[n++] = from[k]->items[i];
             }
+    }
+    if (training_of(e, run)->first > 0) {
+        words[n++] = "--evaluate-every";
+        words[n++] = first;
+    }
+    if (goal_of(j, run) < training_of(e, run)->iterations) {
+        words[n++] = "--until";
+        words[n++] = until;
     }
     words[n++] = "--threads";
     words[n++] = threads;
@@ -144,8 +207,10 @@ static lud_status end(const lud_experiment_jobs *j, const job *ended, int how,
     const lud_experiment_run run = lud_experiment_run_at(e, ended->number);
     char log[PATH], words[256];
     if (WIFEXITED(how) && WEXITSTATUS(how) == 0) {
+        const uint64_t goal = goal_of(j, run);
         outcome->done++;
-        return write_mark(e, j->folder, run, "done", error);
+        return write_mark(e, j->folder, run,
+                          (mark){goal < training_of(e, run)->iterations ? PAUSED : DONE, goal}, error);
     }
     if (lud_interrupted()) return LUD_OK; /* it has saved, and goes on next time */
     outcome->failed++;
@@ -165,14 +230,17 @@ static lud_status find_missing(const lud_experiment_jobs *j, int *missing, int *
     for (int k = 0, number = 0; k < lud_experiment_n_runs(e); k++) {
         const lud_experiment_run run = lud_experiment_run_at(e, k);
         const mark m = read_mark(e, j->folder, run);
-        if (m == OTHER_MARK)
+        if (m.word == OTHER_MARK)
             return lud_invalid(
                 error,
-                "%s/%s/%s has runs of other settings than the experiment's now; name another folder "
+                "%s/%s/%s has runs of other settings than those asked for now%s; name another folder "
                 "with -o, or remove that one",
-                j->folder, e->tasks[run.task].name, e->variants[run.variant].name);
-        outcome->found += m == DONE;
-        if (m != DONE && number++ % size == rank) missing[(*n)++] = k;
+                j->folder, e->tasks[run.task].name, e->variants[run.variant].name,
+                training_of(e, run)->first ? ", or of another first budget" : "");
+        if (goal_of(j, run) == 0) continue;
+        const bool there = is_there(j, run, &m);
+        outcome->found += there;
+        if (!there && number++ % size == rank) missing[(*n)++] = k;
     }
     return LUD_OK;
 }
@@ -187,9 +255,10 @@ static lud_status run_all(const lud_experiment_jobs *j, job *places, const int *
     const int n = outcome->found + n_missing;
     lud_progress progress;
     lud_status status = LUD_OK;
-    bool told = false;
-    lud_progress_start(&progress, j->quiet || !lud_ranks_leads(j->ranks) ? NULL : stderr, "experiment",
-                       "runs", (uint64_t)n);
+    bool told = false, news = false;
+    double asked = lud_clock_seconds();
+    lud_progress_start(&progress, j->quiet || !lud_ranks_leads(j->ranks) ? NULL : stderr, j->title, "runs",
+                       (uint64_t)n);
     progress.done = progress.before = (uint64_t)outcome->found;
     for (int next = 0, running = 0; running > 0 || (next < n_missing && !status && !lud_interrupted());) {
         for (int k = 0; k < j->n_parallel; k++) {
@@ -200,6 +269,7 @@ static lud_status run_all(const lud_experiment_jobs *j, job *places, const int *
                 if (!status) status = ended;
                 place->process = 0;
                 running--;
+                news = true;
             }
             if (place->process == 0 && next < n_missing && !status && !lud_interrupted()) {
                 status = start(j, missing[next++], place, error);
@@ -209,6 +279,11 @@ static lud_status run_all(const lud_experiment_jobs *j, job *places, const int *
         if ((lud_interrupted() || status) && !told) {
             told = true;
             pass_on(places, j->n_parallel, SIGTERM);
+        }
+        if (news && j->ended && lud_ranks_leads(j->ranks) && lud_clock_seconds() - asked >= 2.0) {
+            j->ended(j->context);
+            news = false;
+            asked = lud_clock_seconds();
         }
         lud_progress_note(&progress, "%d running  %d failed", running, outcome->failed);
         lud_progress_update(&progress, (uint64_t)(outcome->found + outcome->done + outcome->failed));

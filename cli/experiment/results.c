@@ -6,9 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/file.h"
 #include "base/scores.h"
 #include "cli/experiment/jobs.h"
+#include "cli/experiment/table.h"
 #include "learn/store/history.h"
 #include "render/plots/plot.h"
 
@@ -33,20 +33,6 @@ typedef struct results {
 } results;
 
 /* ---- scores ---- */
-
-static lud_status read_score(results *r, lud_experiment_run run, double *score, lud_error *error) {
-    char path[PATH];
-    lud_history h;
-    *score = NAN;
-    if (!lud_experiment_is_done(r->e, r->folder, run)) return LUD_OK;
-    if (!lud_experiment_run_path(r->e, r->folder, run, "", path, sizeof path)) return LUD_OK;
-    lud_arena *arena = lud_arena_create(0);
-    if (!arena) return lud_no_memory(error, "scores");
-    const lud_status status = lud_history_read(arena, path, r->e->score, &h, error);
-    if (!status && h.n > 0) *score = h.value[h.n - 1];
-    lud_arena_destroy(arena);
-    return status;
-}
 
 /* One task without ends of its own keeps its units. */
 static void find_ends(results *r) {
@@ -83,7 +69,11 @@ static lud_status read_scores(results *r, lud_error *error) {
     r->score = lud_arena_take_array(r->arena, (size_t)n, sizeof *r->score);
     r->n = lud_arena_take_array(r->arena, (size_t)(e->n_tasks * e->n_variants), sizeof *r->n);
     if (!r->raw || !r->score || !r->n) return lud_no_memory(error, "scores");
-    for (int k = 0; k < n; k++) LUD_TRY(read_score(r, lud_experiment_run_at(e, k), &r->raw[k], error));
+    for (int k = 0; k < n; k++) {
+        const lud_experiment_run run = lud_experiment_run_at(e, k);
+        const uint64_t all = lud_experiment_training_of(e, run.task, run.variant)->iterations;
+        LUD_TRY(lud_experiment_score(e, r->folder, run, all, &r->raw[k], error));
+    }
     find_ends(r);
     for (int k = 0; k < n; k++) {
         const lud_experiment_run run = lud_experiment_run_at(e, k);
@@ -102,17 +92,6 @@ static lud_scores scores_of(const results *r, int variant) {
 
 /* ---- tables ---- */
 
-static lud_status write_text(const results *r, const char *name, lud_text *text, lud_error *error) {
-    lud_text path = {0};
-    lud_text_append(&path, "%s/%s", r->folder, name);
-    const lud_status status =
-        path.failed || text->failed
-            ? lud_no_memory(error, "a table")
-            : lud_file_write(path.bytes, text->bytes ? text->bytes : "", text->length, error);
-    lud_text_free(&path);
-    return status;
-}
-
 static lud_status write_runs(const results *r, lud_error *error) {
     const lud_experiment *e = r->e;
     lud_text out = {0};
@@ -127,101 +106,61 @@ static lud_status write_runs(const results *r, lud_error *error) {
             lud_text_append(&out, "%.17g", normalised(r, run.task, r->raw[k]));
         lud_text_append(&out, "\n");
     }
-    const lud_status status = write_text(r, "runs.csv", &out, error);
+    const lud_status status = lud_table_write_text(r->folder, "runs.csv", &out, error);
     lud_text_free(&out);
     return status;
 }
 
-/* A variant in the summary. */
-typedef struct row {
-    const char *name;
-    int n_runs;
-    lud_interval middle, mean, improvement;
-    double *task_mean; /* [tasks] in the score's own units */
-} row;
+enum { VARIANT, RUNS, MIDDLE, MEAN, IMPROVEMENT, TASKS }; /* columns */
 
-static lud_status make_row(const results *r, int variant, row *out, lud_error *error) {
+/* The row of a variant: cells[TASKS + tasks]. */
+static lud_status make_row(const results *r, int variant, lud_table_cell *cells, lud_error *error) {
     const lud_experiment *e = r->e;
     const lud_scores own = scores_of(r, variant), base = scores_of(r, e->baseline);
-    *out = (row){.name = e->variants[variant].name,
-                 .task_mean = lud_arena_take_array(r->arena, (size_t)e->n_tasks, sizeof(double))};
-    if (!out->task_mean) return lud_no_memory(error, "a table");
+    int n_runs = 0;
     for (int t = 0; t < e->n_tasks; t++) {
         double sum = 0.0;
         for (int s = 0; s < e->n_seeds; s++) {
             const double x = r->raw[(t * e->n_variants + variant) * e->n_seeds + s];
             if (isfinite(x)) sum += x;
         }
-        out->n_runs += own.n[t];
-        out->task_mean[t] = own.n[t] > 0 ? sum / own.n[t] : NAN;
+        n_runs += own.n[t];
+        cells[TASKS + t].value.value = own.n[t] > 0 ? sum / own.n[t] : NAN;
     }
-    const bool memory = lud_scores_aggregate(&own, LUD_INTERQUARTILE_MEAN, RESAMPLES, 1, &out->middle) &&
-                        lud_scores_aggregate(&own, LUD_MEAN, RESAMPLES, 1, &out->mean) &&
-                        lud_scores_improvement(&own, &base, RESAMPLES, 1, &out->improvement);
+    cells[VARIANT].text = e->variants[variant].name;
+    cells[RUNS].value.value = n_runs;
+    lud_interval *const both[] = {&cells[MIDDLE].value, &cells[MEAN].value};
+    const bool memory = lud_scores_aggregate(&own, LUD_INTERQUARTILE_MEAN, RESAMPLES, 1, both[0]) &&
+                        lud_scores_aggregate(&own, LUD_MEAN, RESAMPLES, 1, both[1]) &&
+                        lud_scores_improvement(&own, &base, RESAMPLES, 1, &cells[IMPROVEMENT].value);
     if (!memory) return lud_no_memory(error, "a table");
-    lud_interval *const both[] = {&out->middle, &out->mean};
+    if (variant == e->baseline) cells[IMPROVEMENT].value.value = NAN;
     for (int k = 0; k < 2 && e->least && !r->normalised; k++)
         *both[k] = (lud_interval){-both[k]->value, -both[k]->high, -both[k]->low};
     return LUD_OK;
 }
 
-/* How a kind of table writes things. */
-typedef struct style {
-    const char *begin, *cell, *end, *interval, *none;
-    bool escape; /* _ and % mean something */
-} style;
-static const style csv = {"", ",", "\n", "%.6g,%.6g,%.6g", ",,", false};
-static const style markdown = {"| ", " | ", " |\n", "%.4g (%.4g to %.4g)", "", false};
-static const style latex = {"", " & ", " \\\\\n", "%.4g (%.4g, %.4g)", "", true};
-
-static void put(lud_text *out, const style *s, const char *text) {
-    for (const char *c = text; *c; c++)
-        lud_text_append(out, s->escape && strchr("_%&#", *c) ? "\\%c" : "%c", *c);
-}
-static void put_interval(lud_text *out, const style *s, const lud_interval *i) {
-    if (isnan(i->value))
-        lud_text_append(out, "%s", s->none);
-    else
-        lud_text_append(out, s->interval, i->value, i->low, i->high);
-}
-
-static void put_table(const results *r, const row *rows, const style *s, lud_text *out) {
+/* The table of variants, in the arena. */
+static lud_status make_table(const results *r, lud_table *table, lud_error *error) {
     const lud_experiment *e = r->e;
-    static const char *const plain[] = {"variant", "runs", "interquartile mean", "mean", "improves on "};
-    static const char *const three[] = {"variant", "runs", "iqm,iqm_low,iqm_high", "mean,mean_low,mean_high",
-                                        "improvement,improvement_low,improvement_high"};
-    lud_text_append(out, "%s", s->begin);
-    for (int k = 0; k < 5; k++) {
-        if (k) lud_text_append(out, "%s", s->cell);
-        put(out, s, s == &csv ? three[k] : plain[k]);
-        if (k == 4 && s != &csv) put(out, s, e->variants[e->baseline].name);
-    }
-    for (int t = 0; t < e->n_tasks; t++) {
-        lud_text_append(out, "%s", s->cell);
-        put(out, s, e->tasks[t].name);
-    }
-    lud_text_append(out, "%s", s->end);
-    if (s == &markdown) {
-        lud_text_append(out, "|");
-        for (int k = 0; k < 5 + e->n_tasks; k++) lud_text_append(out, "---|");
-        lud_text_append(out, "\n");
-    }
-    if (s == &latex) lud_text_append(out, "\\hline\n");
-    for (int v = 0; v < e->n_variants; v++) {
-        lud_text_append(out, "%s", s->begin);
-        put(out, s, rows[v].name);
-        lud_text_append(out, "%s%d%s", s->cell, rows[v].n_runs, s->cell);
-        put_interval(out, s, &rows[v].middle);
-        lud_text_append(out, "%s", s->cell);
-        put_interval(out, s, &rows[v].mean);
-        lud_text_append(out, "%s", s->cell);
-        put_interval(out, s, v == e->baseline ? &(lud_interval){NAN, NAN, NAN} : &rows[v].improvement);
-        for (int t = 0; t < e->n_tasks; t++) {
-            lud_text_append(out, "%s", s->cell);
-            if (!isnan(rows[v].task_mean[t])) lud_text_append(out, "%.5g", rows[v].task_mean[t]);
-        }
-        lud_text_append(out, "%s", s->end);
-    }
+    const int n = TASKS + e->n_tasks;
+    lud_table_column *columns = lud_arena_take_array(r->arena, (size_t)n, sizeof *columns);
+    lud_table_cell *cells = lud_arena_take_array(r->arena, (size_t)(n * e->n_variants), sizeof *cells);
+    lud_text improves = {0};
+    lud_text_append(&improves, "improves on %s", e->variants[e->baseline].name);
+    const char *title = improves.failed ? NULL : lud_arena_text(r->arena, improves.bytes, improves.length);
+    lud_text_free(&improves);
+    if (!columns || !cells || !title) return lud_no_memory(error, "a table");
+    columns[VARIANT] = (lud_table_column){"variant", "variant", LUD_TABLE_TEXT};
+    columns[RUNS] = (lud_table_column){"runs", "runs", LUD_TABLE_COUNT};
+    columns[MIDDLE] = (lud_table_column){"interquartile mean", "iqm", LUD_TABLE_INTERVAL};
+    columns[MEAN] = (lud_table_column){"mean", "mean", LUD_TABLE_INTERVAL};
+    columns[IMPROVEMENT] = (lud_table_column){title, "improvement", LUD_TABLE_INTERVAL};
+    for (int t = 0; t < e->n_tasks; t++)
+        columns[TASKS + t] = (lud_table_column){e->tasks[t].name, e->tasks[t].name, LUD_TABLE_NUMBER};
+    for (int v = 0; v < e->n_variants; v++) LUD_TRY(make_row(r, v, cells + v * n, error));
+    *table = (lud_table){columns, n, e->n_variants, cells};
+    return LUD_OK;
 }
 
 static void put_explanation(const results *r, lud_text *out) {
@@ -246,24 +185,12 @@ static void put_explanation(const results *r, lud_text *out) {
 
 static lud_status write_summary(const results *r, lud_text *said, lud_error *error) {
     const lud_experiment *e = r->e;
-    row rows[LUD_EXPERIMENT_VARIANTS];
-    for (int v = 0; v < e->n_variants; v++) LUD_TRY(make_row(r, v, &rows[v], error));
-    lud_text numbers = {0}, tex = {0};
+    lud_table table;
+    LUD_TRY(make_table(r, &table, error));
     lud_text_append(said, "# %s\n\n%s%s", e->name, e->about ? e->about : "", e->about ? "\n\n" : "");
-    put_table(r, rows, &markdown, said);
+    lud_table_put_markdown(&table, said);
     put_explanation(r, said);
-    put_table(r, rows, &csv, &numbers);
-    lud_text_append(&tex, "\\begin{tabular}{lr");
-    for (int k = 0; k < 3 + e->n_tasks; k++) lud_text_append(&tex, "l");
-    lud_text_append(&tex, "}\n");
-    put_table(r, rows, &latex, &tex);
-    lud_text_append(&tex, "\\end{tabular}\n");
-    lud_status status = write_text(r, "summary.md", said, error);
-    if (!status) status = write_text(r, "summary.csv", &numbers, error);
-    if (!status) status = write_text(r, "summary.tex", &tex, error);
-    lud_text_free(&numbers);
-    lud_text_free(&tex);
-    return status;
+    return lud_table_write(&table, r->folder, "summary", said, error);
 }
 
 /* ---- figure ---- */

@@ -2,10 +2,9 @@
 
 #include <string.h>
 
-static const char *const parts[] = {"values", "arrows", "bars", "trace", "edges"};
 static const char *const part_keys[] = {"view.overlay.values", "view.overlay.arrows", "view.overlay.bars",
                                         "view.overlay.trace", "view.overlay.edges"};
-enum { N_PARTS = sizeof parts / sizeof *parts };
+enum { N_PARTS = sizeof part_keys / sizeof *part_keys };
 
 static void add(lud_view_flags *f, const char *source, const char *path, const char *value, bool words) {
     f->values[f->n_values++] = (struct lud_scenario_value){source, path, value, words};

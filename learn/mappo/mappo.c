@@ -38,6 +38,7 @@ static const char *const stages[LUD_MAPPO_STAGES] = {"act",    "world",    "valu
 static void destroy(lud_learner *learner) {
     mappo *m = (mappo *)learner;
     lud_mappo_device_rollout_destroy(m->device_rollout);
+    lud_mappo_opponents_destroy(&m->opponents);
     for (int k = 0; k < LUD_MAPPO_GROUPS; k++) {
         lud_mappo_networks_destroy(m->groups[k].rollout);
         lud_mappo_ppo_destroy(&m->groups[k].ppo);
@@ -224,6 +225,9 @@ static lud_status build(mappo *m, const lud_scenario *s, lud_device *device, lud
         status = lud_mappo_device_rollout_create(m->groups[0].rollout, b, m->training.batch, m->slice_envs,
                                                  &m->device_rollout, error);
     if (!status) status = build_updates(m, error);
+    if (!status)
+        status =
+            lud_mappo_opponents_open(&m->opponents, o->opponents, m->groups, m->n_groups, m->arena, error);
     if (!status && o->novelty > 0.0) status = open_novelty(m, s, error);
     if (!status && !take_arrays(m)) status = lud_no_memory(error, "a learner");
     if (status) return status;
@@ -293,21 +297,24 @@ static lud_status create(const lud_scenario *scenario, lud_device *device, lud_l
 /* What the updates of all groups came to. */
 typedef struct learned {
     lud_ppo_sums sums;
-    double actor_norm, critic_norm; /* means over groups */
+    double actor_norm, critic_norm; /* means over the groups that learned */
 } learned;
 
 static learned sum_groups(const mappo *m) {
     learned all = {0};
-    for (int k = 0; k < m->n_groups; k++) {
+    const int first = m->opponents.group == 0; /* who has learned */
+    const int n = m->opponents.group >= 0 ? m->n_groups - 1 : m->n_groups;
+    for (int k = first; k < m->n_groups; k++) {
+        if (k == m->opponents.group) continue;
         const lud_mappo_ppo *p = &m->groups[k].ppo;
         const lud_update *u = &p->core;
         const double n_stepped = u->n_stepped > 0 ? (double)u->n_stepped : 1.0; /* a gate may keep nothing */
-        if (k == 0)
+        if (k == first)
             all.sums = u->sums;
         else
             lud_ppo_sums_add(&all.sums, &u->sums);
-        all.actor_norm += u->groups[p->actor].norm / n_stepped / m->n_groups;
-        all.critic_norm += u->groups[p->critic].norm / n_stepped / m->n_groups;
+        all.actor_norm += u->groups[p->actor].norm / n_stepped / n;
+        all.critic_norm += u->groups[p->critic].norm / n_stepped / n;
     }
     return all;
 }
@@ -318,7 +325,9 @@ static lud_status iterate(lud_learner *learner, double *row, lud_error *error) {
     lud_status status = LUD_OK;
     if (m->iteration == 0 && m->options.start) /* not in create: a run that goes on needs no start */
         status = lud_mappo_begin_with(m->groups[0].update, m->options.start, error);
+    lud_mappo_opponents_begin(&m->opponents, m->groups, m->seed, m->iteration);
     if (!status) status = lud_mappo_collect(m, row, error);
+    lud_mappo_opponents_end(&m->opponents, m->groups);
     if (!status) status = lud_mappo_update(m, error);
     if (!status) status = lud_device_check(m->device, error);
     LUD_TRY(lud_ranks_agree(m->device->ranks, status, error));
@@ -376,6 +385,7 @@ static void visit(lud_learner *learner, lud_checkpoint *checkpoint) {
     lud_checkpoint_u64(checkpoint, "mappo.iteration", &m->iteration);
     lud_checkpoint_u64(checkpoint, "mappo.started", &started);
     m->started = started != 0;
+    lud_mappo_opponents_visit(&m->opponents, m->groups, m->iteration, checkpoint);
     for (int p = 0; p < LUD_MAX_OBSERVATION_PARTS; p++) {
         char name[64];
         snprintf(name, sizeof name, "mappo.observation.%d", p);

@@ -5,6 +5,7 @@
 #include "learn/learner.h"
 #include "learn/mappo/evaluation.h"
 #include "learn/mappo/groups.h"
+#include "learn/mappo/opponents.h"
 #include "learn/mappo/rollout/device_rollout.h"
 #include "learn/mappo/rollout/novelty.h"
 #include "learn/mappo/rollout/rollout.h"
@@ -45,6 +46,7 @@ struct lud_mappo_learner_state {
     lud_arrays arrays;
     lud_mappo_group groups[LUD_MAPPO_GROUPS]; /* who act and learn by networks of their own */
     int n_groups;
+    lud_mappo_opponents opponents;
     lud_mappo_stepping training, evaluation;
     lud_mappo_device_rollout *device_rollout; /* null: the host steps the world */
     lud_mappo_novelty novelty;                /* of what training meets; empty where nothing is paid for it */

@@ -88,6 +88,9 @@ static const lud_option mappo_options[] = {
     LUD_MAPPO_IDENTIFY_ROW(, true),
     TREE(groups, "networks for each role instead of shared ones: kinds (one for each kind of agents, team or "
                  "role), or groups by name: {predators: adversary, prey: [agent, 5]}"),
+    TREE(opponents, "self-play of groups against past versions of each other, for instance {past: 10, every: "
+                    "10, share: 0.5}: half of the iterations one group plays as one of the ten versions that "
+                    "were kept, every tenth iteration, and the others learn"),
     BOOL(factored, "false",
          "of agents that move and speak: a move and a word are drawn independently, else one of all pairs",
          AUTO),

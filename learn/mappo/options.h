@@ -78,6 +78,7 @@ typedef struct lud_mappo_options {
     lud_mappo_graph_options graph;
     lud_mappo_mad_options mad;
     lud_tree *groups;             /* groups.h; null: all agents share the networks */
+    lud_tree *opponents;          /* opponents.h; null: groups play each other as they are */
     const lud_mappo_heads *heads; /* null: none; no option of a file */
 } lud_mappo_options;
 

@@ -302,7 +302,8 @@ lud_status lud_mappo_update(mappo *m, lud_error *error) {
     lud_profile_begin(&m->profile, LUD_MAPPO_STAGE_RETURNS);
     estimate_returns(m);
     lud_profile_end(&m->profile, LUD_MAPPO_STAGE_RETURNS);
-    for (int k = 0; k < m->n_groups; k++) LUD_TRY(update_group(m, &m->groups[k], error));
+    for (int k = 0; k < m->n_groups; k++)
+        if (k != m->opponents.group) LUD_TRY(update_group(m, &m->groups[k], error));
     lud_mappo_buffer_after_update(&m->training.buffer);
     return LUD_OK;
 }

@@ -136,7 +136,8 @@ static void test_more_mistakes(void **state) {
     } sweeps[] = {
         {"beta_r", "--vary beta_r: expected KEY=a,b,c or KEY=low:high:count or KEY=low:high:count:log"},
         {"=1", "--vary =1: expected KEY=a,b,c"},
-        {"k=a", "--vary k=a: expected KEY=a,b,c"},
+        {"k=a", "found 'k'"},
+        {"k=,a", "--vary k=,a: expected KEY=a,b,c"},
         {"k=1,2x", "--vary k=1,2x: expected KEY=a,b,c"},
         {"k=1:", "--vary k=1:: expected KEY=a,b,c"},
         {"k=x:2:3", "--vary k=x:2:3: expected KEY=a,b,c"},
@@ -154,7 +155,7 @@ static void test_more_mistakes(void **state) {
     for (int i = 0; i < 257; i++) strcat(many, ",1");
     check_failure(SWEEP "--vary", many), 1, "--vary k: more than 256 values");
     check_failure(SWEEP "--vary", "a=1:2:250", "--vary", "b=1:2:250", "--vary", "c=1:2:250"), 1,
-                  "the grid has more than 10 million points; use --samples");
+                  "the grid has more than 10000000 points; use --samples");
 }
 
 /* What a verb prints must arrive. */

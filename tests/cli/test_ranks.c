@@ -131,6 +131,10 @@ static const struct {
     {"gate", "particle/simple_tag.yaml",
      "--set run.environments=12 --set learner.steps=900 --set learner.shares=12 --set "
      "learner.gate.mode=threshold"},
+    /* a network for each role, and past versions of them */
+    {"past", "particle/simple_tag.yaml",
+     "--set run.environments=12 --set learner.steps=1500 --set learner.shares=12 --set learner.epochs=2 "
+     "--set learner.groups=kinds --set 'learner.opponents={past: 2, every: 2, share: 0.5}'"},
     {"proof", "defaults/towns.yaml",
      "--set learner.n_envs=24 --set learner.n_steps=16 --set learner.total_steps=768 --set "
      "learner.batch_size=96 "
@@ -201,6 +205,23 @@ static void experiments_are_the_same(void **state) {
     assert_string_equal(read_text(arena, "together/runs.csv"), read_text(arena, "alone/runs.csv"));
     assert_int_equal(ludus(3, 1, "experiment two.yaml -q -o together"), 0);
     expect_log("(6 runs were there already)");
+    lud_arena_destroy(arena);
+}
+
+static void sweeps_of_trainings_are_the_same(void **state) {
+    (void)state;
+    if (!there_is_mpi()) skip();
+    static const char command[] =
+        "sweep " SCENARIOS "particle/simple.yaml -v learner.learning_rate=1e-5:1e-2:log -n 5 --seeds 2 "
+        "--halving 2 --set learner.steps=3200 --set run.environments=16 -j 2 -t 1 -q -o %s";
+    lud_arena *arena = lud_arena_create(0);
+    assert_int_equal(ludus(1, 1, command, "one"), 0);
+    assert_int_equal(ludus(2, 1, command, "two"), 0);
+    assert_non_null(strstr(read_text(arena, "one/sweep.csv"), "learner.learning_rate,iterations,"));
+    assert_string_equal(read_text(arena, "two/sweep.csv"), read_text(arena, "one/sweep.csv"));
+    assert_string_equal(read_text(arena, "two/runs.csv"), read_text(arena, "one/runs.csv"));
+    assert_int_equal(ludus(3, 1, command, "one"), 0);
+    expect_log("(16 runs were there already)"); /* 5, 2 and 1 candidates */
     lud_arena_destroy(arena);
 }
 
@@ -338,10 +359,14 @@ static void what_cannot_be_is_told(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(trainings_are_the_same), cmocka_unit_test(rankings_are_the_same),
-        cmocka_unit_test(sweeps_are_the_same),    cmocka_unit_test(experiments_are_the_same),
-        cmocka_unit_test(goes_on_with_others),    cmocka_unit_test(the_previous_one_is_shared),
-        cmocka_unit_test(kills_lose_nothing),     cmocka_unit_test(what_cannot_be_is_told)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(trainings_are_the_same),
+                                       cmocka_unit_test(rankings_are_the_same),
+                                       cmocka_unit_test(sweeps_are_the_same),
+                                       cmocka_unit_test(experiments_are_the_same),
+                                       cmocka_unit_test(sweeps_of_trainings_are_the_same),
+                                       cmocka_unit_test(goes_on_with_others),
+                                       cmocka_unit_test(the_previous_one_is_shared),
+                                       cmocka_unit_test(kills_lose_nothing),
+                                       cmocka_unit_test(what_cannot_be_is_told)};
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

@@ -65,7 +65,7 @@ static lud_status work_with(lud_scenario *scenario, uint64_t *result, lud_error 
 static lud_status load(const void *path, uint64_t *result, lud_error *error) {
     lud_scenario *scenario;
     const char *const set[] = {"run.seed=3"};
-    const struct lud_scenario_number number = {"--vary", "run.steps", 7};
+    const struct lud_scenario_number number = {"--vary", "run.steps", 7, NULL};
     const lud_scenario_overrides overrides = {
         .set = set, .n_set = 1, .numbers = &number, .n_numbers = 1, .run = lud_run_as_written};
     lud_tree_files files = {0};

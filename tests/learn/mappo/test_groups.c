@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include <cmocka.h>
+#include <xxhash.h>
 
 #include "agents/rollout.h"
 #include "folder.h"
@@ -127,15 +128,13 @@ static void groups_begin_apart(void **state) {
     support_mappo_close(&a);
 }
 
-static void resumed_training_is_the_same(void **state) {
-    (void)state;
+static void resume_with(const char *options, int n_first, int n_second) {
     char path[96];
     lud_error error = {0};
-    support_mappo whole = open_with(WORLD("1"), "groups: kinds"),
-                  first = open_with(WORLD("1"), "groups: kinds"),
-                  second = open_with(WORLD("1"), "groups: kinds");
-    iterate(&whole, 4);
-    iterate(&first, 2);
+    support_mappo whole = open_with(WORLD("1"), options), first = open_with(WORLD("1"), options),
+                  second = open_with(WORLD("1"), options);
+    iterate(&whole, n_first + n_second);
+    iterate(&first, n_first);
     snprintf(path, sizeof path, "%s/checkpoint.safetensors", folder);
     lud_checkpoint *c = save(&first);
     assert_int_equal(lud_checkpoint_write(c, path, &error), LUD_OK);
@@ -144,7 +143,7 @@ static void resumed_training_is_the_same(void **state) {
     second.learner->base.kind->visit(&second.learner->base, c);
     assert_int_equal(lud_checkpoint_status(c, &error), LUD_OK);
     lud_checkpoint_destroy(c);
-    iterate(&second, 2);
+    iterate(&second, n_second);
     lud_checkpoint *x = save(&whole), *y = save(&second);
     assert_int_equal(lud_checkpoint_n_tensors(x), lud_checkpoint_n_tensors(y));
     assert_non_null(lud_checkpoint_find(x, "prey.actor.out.weight"));
@@ -161,6 +160,69 @@ static void resumed_training_is_the_same(void **state) {
     support_mappo_close(&whole);
     support_mappo_close(&first);
     support_mappo_close(&second);
+}
+
+static void resumed_training_is_the_same(void **state) {
+    (void)state;
+    resume_with("groups: kinds", 2, 2);
+    static const char past[] = "groups: kinds, opponents: {past: 3, every: 2, share: 0.8}";
+    for (int n = 1; n <= 9; n += 4) resume_with(past, n, 8);
+}
+
+/* Parameters of a group, whole. */
+static uint64_t hash_group(const support_mappo *b, int group) {
+    const lud_parameters *p = b->learner->groups[group].update->parameters;
+    return XXH3_64bits(p->values, (size_t)p->size * sizeof(float));
+}
+
+/* Who plays as a past version does not learn in that iteration and is afterwards who it was; everybody else
+ * learns. What is put in its place for the rollout is a version of it that has been. */
+static void past_versions_play_and_do_not_learn(void **state) {
+    (void)state;
+    static const char options[] = "groups: kinds, opponents: {past: 3, every: 2, share: 0.5}";
+    support_mappo b = open_with(WORLD("1"), options);
+    uint64_t was[40][2];
+    int n_past[3] = {0};
+    for (int i = 0; i < 40; i++) {
+        for (int k = 0; k < 2; k++) was[i][k] = hash_group(&b, k);
+        iterate(&b, 1);
+        const int group = b.learner->opponents.group;
+        n_past[group + 1]++;
+        for (int k = 0; k < 2; k++) assert_int_equal(hash_group(&b, k) == was[i][k], k == group);
+        /* the versions are those before iterations 0, 2, 4 ..., the last three */
+        for (int version = 0; version < 3; version++) {
+            const int at = i / 2 - (i / 2 - version + 3) % 3;
+            for (int k = 0; k < 2 && at >= 0; k++) {
+                const lud_parameters *p = b.learner->opponents.past[k][version];
+                assert_true(XXH3_64bits(p->values, (size_t)p->size * sizeof(float)) == was[2 * at][k]);
+            }
+        }
+    }
+    assert_in_range(n_past[0], 10, 30); /* half of 40 */
+    assert_true(n_past[1] > 2 && n_past[2] > 2);
+    support_mappo_close(&b);
+}
+
+/* With no share of the iterations nothing is otherwise; with all of them in the first iteration, whose only
+ * version is what plays anyway, the rollout is the same and one group alone learns. */
+static void past_versions_play_as_they_were(void **state) {
+    (void)state;
+    support_mappo plain = open_with(WORLD("1"), "groups: kinds"),
+                  none = open_with(WORLD("1"), "groups: kinds, opponents: {share: 0}"),
+                  all = open_with(WORLD("1"), "groups: kinds, opponents: {share: 1}");
+    iterate(&plain, 1);
+    iterate(&none, 1);
+    iterate(&all, 1);
+    assert_int_equal(none.learner->opponents.group, -1);
+    const int group = all.learner->opponents.group;
+    assert_in_range(group, 0, 1);
+    for (int k = 0; k < 2; k++) {
+        assert_true(hash_group(&none, k) == hash_group(&plain, k));
+        assert_int_equal(hash_group(&all, k) == hash_group(&plain, k), k != group);
+    }
+    support_mappo_close(&plain);
+    support_mappo_close(&none);
+    support_mappo_close(&all);
 }
 
 /* The policies of a run act as the learner's evaluation does, and its returns are those of the groups'
@@ -240,6 +302,9 @@ static void messages(void **state) {
     check_message("groups: kinds, gate: {mode: top_k}", "expected learner.gate at its default with groups");
     check_message("groups: kinds, baseline: {type: group_mean}",
                   "expected learner.baseline at its default with groups");
+    check_message("opponents: {past: 3}", "learner.opponents: expected several groups");
+    check_message("groups: kinds, opponents: {past: 0}", "past");
+    check_message("groups: kinds, opponents: {pasts: 3}", "did you mean 'past'?");
 }
 
 int main(void) {
@@ -247,6 +312,8 @@ int main(void) {
                                        cmocka_unit_test(groups_learn_by_their_own_rows),
                                        cmocka_unit_test(groups_begin_apart),
                                        cmocka_unit_test(resumed_training_is_the_same),
+                                       cmocka_unit_test(past_versions_play_and_do_not_learn),
+                                       cmocka_unit_test(past_versions_play_as_they_were),
                                        cmocka_unit_test(a_run_acts_as_it_was_evaluated),
                                        cmocka_unit_test(messages)};
     return cmocka_run_group_tests(tests, set_up, tear_down);
