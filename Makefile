@@ -5,7 +5,7 @@ export OMP_WAIT_POLICY ?= passive
 
 .PHONY: all install-deps install-deps-mpi install-deps-test python-readers python-packages python-examples python test-examples bench-door build program headless demo test test-all test-format test-long test-readers test-tidy \
   test-sanitize test-threads build-fuzz test-fuzz test-fuzz-night test-strangers \
-  test-mutants test-chaos test-chaos-short test-soak bench packages test-packages clean
+  test-mutants test-chaos test-chaos-short test-soak golden-pictures bench packages test-packages clean
 
 all: build
 	@echo 'The program is $(BUILD)/ludus. To call it as the documents do: export PATH="$$PWD/$(BUILD):$$PATH"'
@@ -163,6 +163,10 @@ packages: build
 # The packages in a bare Debian 12 of their own. Needs root; some minutes, mostly for Debian's archive.
 test-packages: packages
 	@bash cmake/try-packages.sh $(BUILD)/packages .
+
+# Draws tests/render/golden anew; look at each picture before it is committed.
+golden-pictures: build
+	@LUDUS_RENEW_GOLDEN=1 $(CTEST) --test-dir $(BUILD) -R golden_pictures
 
 bench: build
 	$(BUILD)/ludus bench

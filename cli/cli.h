@@ -70,6 +70,7 @@ typedef struct lud_verb {
     size_t value_bytes;                 /* of the struct the flags fill */
     void (*set_defaults)(void *values); /* null: all zero */
     bool over_processes;                /* several processes of a launcher do it together (base/ranks) */
+    const lud_option_table *keys;       /* that the verb's help explains as well, or null */
     const char *notes;                  /* further lines of the verb's help, or null */
     /* Does it; returns LUD_OK or the reason why not, with a message. */
     lud_status (*run)(void *values, const char *const *arguments, int n_arguments, lud_error *error);
@@ -110,6 +111,9 @@ typedef struct lud_scenario_flags {
     const char *precision;                     /* null: as the scenario says */
     const struct lud_scenario_number *numbers; /* [n_numbers] of other flags */
     int n_numbers;
+    const char *view;                        /* file of a view; null: none */
+    const struct lud_scenario_value *values; /* [n_values] of other flags */
+    int n_values;
 } lud_scenario_flags;
 void lud_scenario_flags_default(lud_scenario_flags *flags);
 /* The flags as overrides, which point into them. */

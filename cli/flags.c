@@ -161,4 +161,6 @@ void lud_verb_print_help(const lud_verb *verb, FILE *out) {
     }
     fprintf(out, "  -h, %-20s %s\n", "--help", "this text");
     if (verb->notes) fprintf(out, "\n%s", verb->notes);
+    if (verb->keys) fputc('\n', out);
+    if (verb->keys) lud_options_help(verb->keys, out);
 }

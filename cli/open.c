@@ -16,6 +16,9 @@ lud_status lud_scenario_flags_overrides(const lud_scenario_flags *flags, lud_sce
                                   .n_set = flags->set.n,
                                   .numbers = flags->numbers,
                                   .n_numbers = flags->n_numbers,
+                                  .view = flags->view,
+                                  .values = flags->values,
+                                  .n_values = flags->n_values,
                                   .run = flags->run};
     if (!flags->precision) return LUD_OK;
     int n = 0;

@@ -15,7 +15,7 @@ typedef struct plot_values {
 
 #define FLAGS plot_values
 static const lud_flag flags[] = {
-    TEXT_FLAG("out", 'o', out, "FILE", "the picture to write (.png or .svg)"),
+    TEXT_FLAG("out", 'o', out, "FILE", "the picture to write (.png, .svg or .pdf)"),
     LIST_FLAG("column", 'c', columns, "NAME",
               "a column of metrics.csv, a panel each; several with commas, or given several times"),
     TEXT_FLAG("x", 'x', x, "NAME", "the column of the horizontal axis, e.g. seconds; else steps"),

@@ -23,20 +23,13 @@ static const lud_flag flags[] = {
               "data set: stored, or replayed: made again from the actions when they are read (stored)"),
     SWITCH_FLAG("no-views", 0, no_views, "data set: without the groups that Minari reads"),
     INT_FLAG("level", 0, level, 1, 9, "N", "data set: of compression, 1 fast to 9 small (1)"),
-    TEXT_FLAG("size", 0, size, "N|WxH", "pixels: the longer side of a world, or width and height of all"),
+    TEXT_FLAG("size", 0, shown.size, "N|WxH",
+              "pixels: the longer side of a world, or width and height of all"),
     INT_FLAG("fps", 0, fps, 1, 240, "N", "frames a second"),
     INT_FLAG("frames-per-step", 'f', frames_per_step, 1, 240, "N",
              "1: states only; more: the motion between them"),
     REAL_FLAG("hold", 0, hold, 0, 60, "S", "seconds that the first and last state stay"),
-    TEXT_FLAG("theme", 0, theme, "NAME", "light or dark"),
-    SWITCH_FLAG("still", 0, still, "no waves and no shimmer"),
-    SWITCH_FLAG("no-goals", 0, no_goals, "do not mark what agents want"),
-    TEXT_FLAG("caption", 0, caption, "TEXT",
-              "what is written below the picture; default: what the scenario is about"),
-    SWITCH_FLAG("no-caption", 0, no_caption, "nothing is written below the picture"),
-    SWITCH_FLAG("labels", 'l', labels, "show agents' numbers"),
-    TEXT_FLAG("overlay", 0, overlay, "PARTS",
-              "of a RUN: values, arrows, bars, trace, edges (with commas), all or none (all)"),
+    LUD_VIEW_FLAG_ROWS(shown),
     TEXT_FLAG("policy", 0, policy, "RUN", "agents follow the policy trained in this run"),
     LUD_SCENARIO_FLAG_ROWS(scenario),
     SWITCH_FLAG("json", 'j', json, "what was recorded as JSON on standard output"),
@@ -58,50 +51,6 @@ static const char *data_flag(const lud_record_values *values) {
                                                    : NULL;
 }
 
-static lud_status read_size(const char *text, lud_record_options *options, lud_error *error) {
-    enum { LEAST = 16, MOST = 4096 };
-    int width, height = 0;
-    char rest;
-    int found = sscanf(text, "%dx%d%c", &width, &height, &rest);
-    bool right = found == 2 || (found == 1 && sscanf(text, "%d%c", &width, &rest) == 1);
-    if (!right || width < LEAST || width > MOST || (found == 2 && (height < LEAST || height > MOST)))
-        return lud_invalid(error, "--size: expected N or WxH with numbers from %d to %d, found '%s'", LEAST,
-                           MOST, text);
-    options->width = width;
-    options->height = found == 2 ? height : 0;
-    return LUD_OK;
-}
-
-/* Parts of the overlay: words with commas between them. */
-static lud_status read_overlay(const char *text, int *parts, lud_error *error) {
-    static const char *const names[] = {"values", "arrows", "bars", "trace", "edges", "all", "none"};
-    static const int values[] = {LUD_OVERLAY_VALUES,
-                                 LUD_OVERLAY_ARROWS,
-                                 LUD_OVERLAY_BARS,
-                                 LUD_OVERLAY_TRACE,
-                                 LUD_OVERLAY_EDGES,
-                                 LUD_OVERLAY_ALL,
-                                 0};
-    enum { N = sizeof names / sizeof *names };
-    for (const char *at = text; *at;) {
-        char word[16];
-        size_t length = strcspn(at, ",");
-        snprintf(word, sizeof word, "%.*s", (int)length, at);
-        int k = 0;
-        while (k < N && strcmp(word, names[k]) != 0) k++;
-        if (k == N) {
-            const char *near = lud_nearest_name(word, names, N);
-            return lud_invalid(
-                error,
-                "--overlay: expected values, arrows, bars, trace, edges, all or none, found '%s'%s%s%s", word,
-                near ? ", did you mean '" : "", near ? near : "", near ? "'?" : "");
-        }
-        *parts |= values[k];
-        at += length + (at[length] == ',');
-    }
-    return LUD_OK;
-}
-
 static lud_status read_options(const lud_record_values *values, lud_record_options *options,
                                lud_error *error) {
     *options = lud_record_defaults();
@@ -110,20 +59,12 @@ static lud_status read_options(const lud_record_values *values, lud_record_optio
         return lud_invalid(error, "%s: is about data sets; %s is to be a video or pictures", flag,
                            values->out);
     lud_status status = lud_video_check_path(values->out, error);
-    if (!status && values->size) status = read_size(values->size, options, error);
     if (status) return status;
-    if (values->theme && lud_theme_find(values->theme, &options->theme, error))
-        return lud_fail_context(error, "--theme");
-    options->overlay = values->overlay ? 0 : LUD_OVERLAY_ALL;
-    if (values->overlay && (status = read_overlay(values->overlay, &options->overlay, error))) return status;
     options->path = values->out;
     if (values->fps) options->fps = (int)values->fps;
     if (values->frames_per_step) options->frames_per_step = (int)values->frames_per_step;
     options->max_steps = (int)values->steps;
     if (values->hold >= 0) options->hold = (float)values->hold;
-    options->still = values->still;
-    options->goals = !values->no_goals;
-    options->labels = options->labels || values->labels;
     options->episodes = values->scenario.run.episodes > 0 ? (int)values->scenario.run.episodes : 1;
     options->progress = !values->quiet && isatty(fileno(stderr)) ? stderr : NULL;
     return LUD_OK;
@@ -165,15 +106,31 @@ static void close_recorded(recorded *r) {
 static lud_status open_overlay(const lud_record_values *values, const lud_run *run, const char *path,
                                int parts, lud_overlay_source **source, lud_error *error) {
     lud_status status = LUD_OK;
-    if (parts && (values->overlay || run->folder))
+    if (parts && (values->shown.overlay || run->folder))
         status = lud_run_overlay(run->folder, run->scenario, run->cast, source, error);
-    if (!status && !*source && values->overlay && parts)
+    if (!status && !*source && values->shown.overlay && parts)
         status =
             lud_invalid(error,
                         "--overlay: %s has no solution and no learned values; `ludus solve %s -o RUN` makes "
                         "one",
                         path, path);
     return status;
+}
+
+/* What the scenario's view says, flags and view files included. */
+static lud_status take_view(const lud_record_values *values, const lud_scenario *scenario,
+                            lud_record_options *options, lud_error *error) {
+    lud_record_as_shown(scenario, options);
+    options->seed = (uint64_t)scenario->run.seed;
+    if (values->shown.side && options->scenario)
+        return lud_invalid(error,
+                           "--size: expected WxH, as the view has the panels of the window, found '%s'",
+                           values->shown.size);
+    if (values->shown.side) {
+        options->width = values->shown.side;
+        options->height = 0;
+    }
+    return LUD_OK;
 }
 
 static lud_status open_all(const lud_record_values *values, const char *const *paths, int n,
@@ -185,8 +142,12 @@ static lud_status open_all(const lud_record_values *values, const char *const *p
         const lud_layout *layout = &run->scenario->model->layout;
         lud_caption_who(run->cast, layout->n_agents, run->folder, &r->who[k]);
         if (r->who[k].failed) return lud_no_memory(error, "a caption");
-        r->others[k] = (lud_record_side){
-            .name = r->who[k].bytes, .path = paths[k], .model = run->scenario->model, .cast = run->cast};
+        r->others[k] = (lud_record_side){.name = r->who[k].bytes,
+                                         .path = paths[k],
+                                         .model = run->scenario->model,
+                                         .cast = run->cast,
+                                         .scenario = run->scenario};
+        if (k == 0) LUD_TRY(take_view(values, run->scenario, options, error));
         LUD_TRY(open_overlay(values, run, paths[k], options->overlay,
                              k ? &r->others[k].source : &options->source, error));
     }
@@ -205,14 +166,7 @@ static lud_status record_pictures(const lud_record_values *values, const char *c
     LUD_TRY(read_options(values, &options, error));
     lud_status status = open_all(values, paths, n, &options, &r, error);
     if (!status) {
-        const lud_scenario *scenario = r.runs[0].scenario;
-        const lud_theme_name theme = options.theme;
-        options.seed = (uint64_t)scenario->run.seed;
-        lud_record_as_shown(scenario, &options);
-        if (values->theme) options.theme = theme;
-        if (values->caption) options.caption.title = values->caption;
-        if (values->no_caption) options.caption.title = NULL;
-        status = lud_record(scenario->model, r.runs[0].cast, &options, &result, error);
+        status = lud_record(r.runs[0].scenario->model, r.runs[0].cast, &options, &result, error);
         for (int k = 1; k < n; k++) r.others[k].source = NULL; /* taken over */
     } else {
         lud_overlay_source_destroy(options.source);
@@ -227,9 +181,8 @@ static lud_status record_pictures(const lud_record_values *values, const char *c
 }
 
 static lud_status run(void *data, const char *const *arguments, int n_arguments, lud_error *error) {
-    const lud_record_values *values = data;
-    if (values->caption && values->no_caption)
-        return lud_invalid(error, "--caption and --no-caption: expected one of them");
+    lud_record_values *values = data;
+    LUD_TRY(lud_view_flags_apply(&values->shown, true, &values->scenario, error));
     if (!values->out) return lud_invalid(error, "'ludus record' needs -o FILE, for example -o run.mp4");
     const bool data_set = lud_data_target_is(values->out);
     if (n_arguments > 1 && data_set)
@@ -262,5 +215,7 @@ const lud_verb lud_verb_record = {
         "last second.\n\n"
         "example: ludus record scenarios/multigrid/rescue.yaml -o rescue.mp4 --episodes 3\n"
         "         ludus record runs/first runs/second -o both.mp4\n"
+        "         ludus record scenarios/multigrid/rescue.yaml -o rescue.png --view "
+        "scenarios/views/paper.yaml\n"
         "         ludus record scenarios/multigrid/rescue.yaml -o rescue.h5 --episodes 1000\n",
     .run = run};

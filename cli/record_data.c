@@ -10,17 +10,20 @@
 
 /* A flag that was given, of those that are about pictures. */
 static const char *picture_flag(const lud_record_values *v) {
-    return v->size              ? "--size"
-           : v->theme           ? "--theme"
-           : v->overlay         ? "--overlay"
+    const lud_view_flags *shown = &v->shown;
+    return shown->size          ? "--size"
+           : shown->view        ? "--view"
+           : shown->theme       ? "--theme"
+           : shown->scale > 0   ? "--scale"
+           : shown->overlay     ? "--overlay"
            : v->fps             ? "--fps"
            : v->frames_per_step ? "--frames-per-step"
            : v->hold >= 0       ? "--hold"
-           : v->still           ? "--still"
-           : v->no_goals        ? "--no-goals"
-           : v->labels          ? "--labels"
-           : v->caption         ? "--caption"
-           : v->no_caption      ? "--no-caption"
+           : shown->still       ? "--still"
+           : shown->no_goals    ? "--no-goals"
+           : shown->labels      ? "--labels"
+           : shown->caption     ? "--caption"
+           : shown->no_caption  ? "--no-caption"
                                 : NULL;
 }
 

@@ -7,6 +7,7 @@
 #include "cli/cli.h"
 #include "cli/window/edit_solve.h"
 #include "cli/window/view_data.h"
+#include "cli/window/view_flags.h"
 #include "cli/window/view_training.h"
 #include "learn/runs/run.h"
 #include "learn/runs/run_named.h"
@@ -15,29 +16,24 @@
 
 typedef struct view_values {
     lud_scenario_flags scenario;
-    const char *theme;
-    double speed, scale;
+    lud_view_flags shown;
     int64_t episode;
-    const char *caption;
-    bool still, play, once, follow, no_caption;
+    const char *save_view;
+    bool play, once, follow;
 } view_values;
 
 #define FLAGS view_values
 static const lud_flag flags[] = {
-    REAL_FLAG("speed", 0, speed, 0.25, 256, "N",
+    REAL_FLAG("speed", 0, shown.speed, 0.25, 256, "N",
               "steps a second while playing (as the scenario says, else 4)"),
     INT_FLAG("episode", 0, episode, 0, 1e12, "N", "data set: begin with this one"),
     SWITCH_FLAG("play", 'p', play, "start playing at once"),
     SWITCH_FLAG("once", 0, once, "stop where an episode ends; else the next begins"),
     SWITCH_FLAG("follow", 0, follow,
                 "a training that goes on: agents act as it teaches them, with its curves"),
-    SWITCH_FLAG("still", 0, still, "no motion between states"),
-    TEXT_FLAG("theme", 0, theme, "NAME", "light or dark (as the scenario says, else light)"),
-    REAL_FLAG("scale", 0, scale, 0.5, 4, "N",
-              "size of texts and panels (as the display's density is, else 1)"),
-    TEXT_FLAG("caption", 0, caption, "TEXT",
-              "what is written below recordings; default: what the scenario is about"),
-    SWITCH_FLAG("no-caption", 0, no_caption, "nothing is written below recordings"),
+    TEXT_FLAG("size", 0, shown.size, "WxH", "of the window"),
+    LUD_VIEW_FLAG_ROWS(shown),
+    TEXT_FLAG("save-view", 0, save_view, "FILE", "write how it was shown at last, for --view"),
     LUD_SCENARIO_FLAG_ROWS(scenario),
 };
 
@@ -72,23 +68,22 @@ static lud_status loaded_data(void *context, const lud_scenario *scenario, lud_c
     return lud_data_view_overlay(context, source, error);
 }
 
-static lud_status view_data(const view_values *values, const char *path, const lud_theme_name *theme,
-                            lud_error *error) {
+static lud_status view_data(const view_values *values, const char *path, lud_error *error) {
     lud_data_view view;
-    lud_status status = lud_data_view_open(path, &view, error);
+    lud_scenario_overrides overrides;
+    lud_status status = lud_scenario_flags_overrides(&values->scenario, &overrides, error);
+    if (!status) status = lud_data_view_open(path, &view, error);
     if (status) return status;
+    overrides.n_set = 0; /* the world is the one that was recorded */
+    overrides.run = lud_run_as_written;
     const lud_view_options options = {.path = path,
                                       .text = view.info->scenario,
                                       .episodes = &view.source,
                                       .first_episode = values->episode,
-                                      .theme = theme,
-                                      .no_motion = values->still,
-                                      .speed = values->speed,
-                                      .scale = values->scale,
+                                      .overrides = &overrides,
                                       .playing = values->play,
                                       .once = values->once,
-                                      .caption = values->caption,
-                                      .no_caption = values->no_caption,
+                                      .keep = values->save_view,
                                       .loaded = loaded_data,
                                       .context = &view};
     status = values->episode < view.source.n
@@ -137,8 +132,7 @@ static lud_status find_shown(const view_values *values, const char *const *names
     return LUD_OK;
 }
 
-static lud_status show(const view_values *values, const shown *s, const lud_theme_name *theme,
-                       lud_error *error) {
+static lud_status show(const view_values *values, const shown *s, lud_error *error) {
     lud_scenario_overrides overrides;
     LUD_TRY(lud_scenario_flags_overrides(&values->scenario, &overrides, error));
     lud_view_options options = {.path = s->sides[0].path,
@@ -146,14 +140,9 @@ static lud_status show(const view_values *values, const shown *s, const lud_them
                                 .others = s->sides + 1,
                                 .n_others = s->n - 1,
                                 .overrides = &overrides,
-                                .theme = theme,
-                                .no_motion = values->still,
-                                .speed = values->speed,
-                                .scale = values->scale,
                                 .playing = values->play || values->follow,
                                 .once = values->once,
-                                .caption = values->caption,
-                                .no_caption = values->no_caption,
+                                .keep = values->save_view,
                                 .loaded = loaded,
                                 .context = s->sides[0].context,
                                 .solve = lud_edit_solve};
@@ -173,22 +162,17 @@ static lud_status show(const view_values *values, const shown *s, const lud_them
 }
 
 static lud_status run(void *data, const char *const *arguments, int n_arguments, lud_error *error) {
-    const view_values *values = data;
-    lud_theme_name theme;
-    if (values->caption && values->no_caption)
-        return lud_invalid(error, "--caption and --no-caption: expected one of them");
-    if (values->theme && lud_theme_find(values->theme, &theme, error))
-        return lud_fail_context(error, "--theme");
+    view_values *values = data;
+    LUD_TRY(lud_view_flags_apply(&values->shown, false, &values->scenario, error));
     if (values->follow && n_arguments > 1)
         return lud_invalid(error, "--follow: expected the folder of one training, found %d", n_arguments);
     if (values->follow && lud_file_exists(arguments[0]) && !lud_folder_exists(arguments[0]))
         return lud_invalid(error, "--follow: %s is a file, expected the folder of a training", arguments[0]);
     if (values->follow) LUD_TRY(lud_training_view_wait(arguments[0], error));
-    if (n_arguments == 1 && lud_data_set_is(arguments[0]))
-        return view_data(values, arguments[0], values->theme ? &theme : NULL, error);
+    if (n_arguments == 1 && lud_data_set_is(arguments[0])) return view_data(values, arguments[0], error);
     shown s = {0};
     lud_status status = find_shown(values, arguments, n_arguments, &s, error);
-    if (!status) status = show(values, &s, values->theme ? &theme : NULL, error);
+    if (!status) status = show(values, &s, error);
     close_shown(&s);
     return status;
 }
@@ -203,6 +187,7 @@ const lud_verb lud_verb_view = {
     .n_flags = sizeof flags / sizeof *flags,
     .value_bytes = sizeof(view_values),
     .set_defaults = set_defaults,
+    .keys = &lud_view_section_table,
     .notes =
         "H in the window lists all keys. The scenario is read anew when its file changes.\n"
         "A RUN of `ludus solve` is shown with everybody acting on the solution, and its values over "
@@ -217,6 +202,7 @@ const lud_verb lud_verb_view = {
         "the bars\n"
         "are the probabilities with which the actions were drawn.\n\n"
         "example: ludus view scenarios/multigrid/rescue.yaml --theme dark --play\n"
+        "         ludus view scenarios/multigrid/rescue.yaml --view scenarios/views/paper.yaml\n"
         "         ludus view runs/first runs/second\n"
         "         ludus view rescue.h5 --episode 17\n",
     .run = run};

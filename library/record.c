@@ -23,7 +23,7 @@ ludus_status ludus_record_video(const ludus_scenario *scenario, const char *run,
     options.caption.who = who.bytes;
     lud_status status = who.failed ? lud_no_memory(&inner, "a caption") : LUD_OK;
     if (!status && run) status = lud_run_overlay(run, s, cast, &options.source, &inner);
-    options.overlay = LUD_OVERLAY_ALL;
+    options.name = options.caption.who;
     if (!status) status = lud_record(s->model, cast, &options, NULL, &inner);
     lud_text_free(&who);
     lud_cast_destroy(cast);

@@ -12,7 +12,7 @@ static const float gap = 6;
 int lud_caption_height(const lud_canvas *canvas) {
     const float lines =
         lud_canvas_line_height(canvas, LUD_TEXT_LARGE) + lud_canvas_line_height(canvas, LUD_TEXT_SMALL);
-    return ((int)ceilf(lines + 2 * gap) + 1) & ~1;
+    return ((int)ceilf(lines + 2 * gap * lud_canvas_scale(canvas)) + 1) & ~1;
 }
 
 /* One number where everybody has the same, else the mean over agents; nothing while nobody was paid. */
@@ -49,9 +49,10 @@ void lud_caption_progress(lud_text *out, const lud_model *model, const lud_playe
 
 void lud_caption_draw(const lud_caption *caption, lud_canvas *canvas, const lud_theme *theme, lud_box box,
                       const lud_sides *sides) {
-    const float margin = roundf(fmaxf(8, box.w * (sides->n > 1 ? 0.0125f : 0.025f)));
+    const float margin =
+        roundf(fmaxf(8 * lud_canvas_scale(canvas), box.w * (sides->n > 1 ? 0.0125f : 0.025f)));
     const lud_side *first = &sides->side[0];
-    float y = box.y + gap;
+    float y = box.y + gap * lud_canvas_scale(canvas);
     lud_canvas_rect(canvas, box, theme->panel);
     lud_canvas_text_cut(canvas, box.x + margin, y, box.w - 2 * margin, LUD_TEXT_LARGE, theme->text,
                         caption->title);
@@ -66,5 +67,5 @@ void lud_caption_draw(const lud_caption *caption, lud_canvas *canvas, const lud_
     if (!line.failed)
         lud_canvas_text_cut(canvas, box.x + margin, y, box.w - 2 * margin, LUD_TEXT_SMALL, theme->muted,
                             line.bytes);
-    lud_text_free(&line);
+    lud_canvas_text_done(canvas, &line);
 }

@@ -4,12 +4,16 @@
 
 #include "render/canvas/canvas.h"
 #include "render/sides.h"
+#include "sim/scenario.h"
 
 typedef struct lud_caption {
     const char *title; /* what is shown; null: no caption */
     const char *who;   /* who acts; may be null, and is not used where several sides have headings */
 } lud_caption;
 
+/* What a scenario's pictures are about: what its view says, else its `about`, else its name. Null: no
+ * caption. */
+const char *lud_caption_title(const lud_scenario *scenario);
 /* Who acts: `run` (may be null) by its folder's name, and the kinds of the other policies, each once. */
 void lud_caption_who(const lud_cast *cast, int n_agents, const char *run, lud_text *who);
 

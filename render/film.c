@@ -66,7 +66,7 @@ static lud_status add_caption(lud_film *f, const lud_canvas *measure, lud_error 
 static void add_panel(lud_film *f, const lud_canvas *measure) {
     float height = lud_overlay_panel_height(f->sides.side[0].overlay, measure);
     if (height <= 0) return;
-    f->panel = PANEL;
+    f->panel = ((int)(PANEL * f->options->scale) + 1) & ~1;
     if (f->options->height) {
         if (f->panel > f->width / 2) f->panel = f->width / 2;
         return;
@@ -102,9 +102,10 @@ lud_status lud_film_compose(lud_film *f, bool panel, lud_error *error) {
     f->width = (o->width + 1) & ~1;
     f->height = (o->height + 1) & ~1;
     f->columns = f->rows = 1;
+    if (f->painter) return LUD_OK; /* who divides it as it paints */
     if (!o->height) lud_picture_size(f->sides.side[0].drawing, o->width, &f->width, &f->height);
     if (!overlay && !o->caption.title && f->sides.n == 1) return LUD_OK;
-    LUD_TRY(lud_canvas_create_offscreen(16, 16, 1, &measure, error));
+    LUD_TRY(lud_canvas_create_offscreen(16, 16, o->scale, &measure, error));
     lud_status status = LUD_OK;
     if (overlay) add_panel(f, measure);
     if (f->sides.n > 1) status = add_sides(f, measure, error);
@@ -202,7 +203,8 @@ static lud_moment moment_of(const lud_film *f, const lud_side *side, float progr
 
 lud_status lud_film_open(lud_film *f, lud_error *error) {
     const lud_video_options video = {f->width, f->height, f->options->fps};
-    LUD_TRY(lud_canvas_create_offscreen(f->width, f->height, 1, &f->canvas, error));
+    LUD_TRY(lud_canvas_create_offscreen(f->width, f->height, f->painter ? 1 : f->options->scale, &f->canvas,
+                                        error));
     return lud_video_open(f->options->path, video, &f->video, error);
 }
 
@@ -210,9 +212,13 @@ lud_status lud_film_add(lud_film *f, float progress, bool moving, lud_error *err
     const double began = lud_clock_seconds();
     const uint8_t *trails[LUD_SIDES][LUD_TRAIL_STATES];
     lud_moment moments[LUD_SIDES];
-    for (int k = 0; k < f->sides.n; k++)
+    const double seconds = (double)f->frames / f->options->fps;
+    for (int k = 0; k < f->sides.n && !f->painter; k++)
         moments[k] = moment_of(f, &f->sides.side[k], progress, moving, trails[k]);
-    draw(f, moments);
+    if (f->painter)
+        f->painter->paint(f->painter->context, f->canvas, f->options, progress, moving, seconds);
+    else
+        draw(f, moments);
     f->drawing_seconds += lud_clock_seconds() - began;
     f->frames++;
     int pitch;

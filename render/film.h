@@ -6,12 +6,21 @@
 #include "render/record.h"
 #include "render/video/video.h"
 
+/* Who draws whole pictures of the sides otherwise than the film does by itself. */
+typedef struct lud_film_painter {
+    void *context;
+    /* The present states: `progress` and `moving` as for lud_film_add, `seconds` since the film began. */
+    void (*paint)(void *context, lud_canvas *canvas, const lud_record_options *options, float progress,
+                  bool moving, double seconds);
+} lud_film_painter;
+
 typedef struct lud_film {
     const lud_record_options *options; /* path, size, frames, theme and what is shown; the rest is not used */
     lud_sides sides;                   /* drawings and overlays for compose, players from open on */
     int width, height;                 /* of the picture */
     int panel, caption, heading;       /* pixels of its parts, 0: none */
     int columns, rows;                 /* of worlds */
+    const lud_film_painter *painter;   /* null: the film draws */
     lud_canvas *canvas;
     lud_video *video;
     int64_t frames;

@@ -4,10 +4,13 @@
 #include "base/interrupt.h"
 #include "base/progress.h"
 #include "render/film.h"
+#include "render/viewer/portrait.h"
 
 typedef struct recorder {
     const lud_record_options *options;
     lud_film film;
+    lud_viewer *viewer; /* paints, where pictures are the window's; or null */
+    lud_film_painter painter;
     lud_record_result result;
 } recorder;
 
@@ -82,12 +85,28 @@ static lud_status open_sides(recorder *r, const lud_model *model, lud_status sta
 static lud_status open_players(recorder *r, const lud_model *model, lud_cast *cast, lud_error *error) {
     lud_sides *sides = &r->film.sides;
     const lud_record_options *o = r->options;
-    const bool remember = sides->n > 1 || r->film.panel > 0 || sides->side[0].drawing->kind->trails;
+    const bool remember =
+        o->scenario || sides->n > 1 || r->film.panel > 0 || sides->side[0].drawing->kind->trails;
     LUD_TRY(lud_player_create(model, cast, o->seed, remember, &sides->side[0].player, error));
     for (int k = 1; k < sides->n; k++)
         LUD_TRY(lud_player_create(o->others[k - 1].model, o->others[k - 1].cast, o->seed, remember,
                                   &sides->side[k].player, error));
     return lud_sides_begin(sides, error);
+}
+
+/* The window without its frame, about the same players. */
+static lud_status open_painter(recorder *r, lud_cast *cast, lud_error *error) {
+    const lud_record_options *o = r->options;
+    const lud_scenario *scenarios[LUD_SIDES] = {o->scenario};
+    lud_cast *casts[LUD_SIDES] = {cast};
+    if (!o->scenario) return LUD_OK;
+    for (int k = 1; k < r->film.sides.n; k++) {
+        scenarios[k] = o->others[k - 1].scenario;
+        casts[k] = o->others[k - 1].cast;
+    }
+    LUD_TRY(lud_portrait_open(&r->film.sides, scenarios, casts, o->caption.title, &r->viewer, error));
+    r->painter = (lud_film_painter){r->viewer, lud_portrait_paint};
+    return LUD_OK;
 }
 
 static lud_status record_all(recorder *r, lud_error *error) {
@@ -108,8 +127,10 @@ lud_status lud_record(const lud_model *model, lud_cast *cast, const lud_record_o
     recorder r = {.options = options, .film = {.options = options}};
     const double began = lud_clock_seconds();
     lud_status status = open_sides(&r, model, check(options, error), error);
+    if (options->scenario) r.film.painter = &r.painter;
     if (!status) status = lud_film_compose(&r.film, true, error);
     if (!status) status = open_players(&r, model, cast, error);
+    if (!status) status = open_painter(&r, cast, error);
     if (!status) status = lud_film_open(&r.film, error);
     if (!status) status = record_all(&r, error);
     if (status == LUD_OK || status == LUD_INTERRUPTED) {
@@ -118,6 +139,7 @@ lud_status lud_record(const lud_model *model, lud_cast *cast, const lud_record_o
     } else {
         lud_film_abandon(&r.film);
     }
+    lud_viewer_destroy(r.viewer);
     for (int k = 0; k < r.film.sides.n; k++) {
         lud_player_destroy(r.film.sides.side[k].player);
         lud_overlay_destroy(r.film.sides.side[k].overlay);

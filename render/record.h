@@ -14,14 +14,16 @@ typedef struct lud_record_side {
     const char *name, *path; /* of who acts; and of what messages call it */
     const lud_model *model;
     lud_cast *cast;
-    lud_overlay_source *source; /* or null; taken over by lud_record */
+    lud_overlay_source *source;   /* or null; taken over by lud_record */
+    const lud_scenario *scenario; /* of `model` */
 } lud_record_side;
 
 typedef struct lud_record_options {
     const char *path; /* where to; the ending says the format, see video.h */
     int width,
-        height; /* pixels; height 0: `width` is the longer side of a world's picture, which has its shape */
-    int fps;    /* frames a second */
+        height;  /* pixels; height 0: `width` is the longer side of a world's picture, which has its shape */
+    float scale; /* of texts and panels */
+    int fps;     /* frames a second */
     int frames_per_step; /* 1 shows states exactly as they are; more shows the motion between them */
     int episodes;
     int max_steps; /* of an episode, 0: to its end */
@@ -39,13 +41,14 @@ typedef struct lud_record_options {
     const char *name, *from;    /* name and path of the first side, where there are others */
     lud_record_side *others;    /* [n_others] that go in step with it */
     int n_others;
+    const lud_scenario *scenario; /* of the model, where its view makes the window's pictures; else null */
 } lud_record_options;
 
 /* 640 pixels, 30 frames a second, 8 frames a step, one episode. */
 lud_record_options lud_record_defaults(void);
 
-/* What the scenario's `view` section says of pictures is added, its theme taken; what it is about is the
- * caption. */
+/* What the scenario's `view` section says of pictures: theme, size, scale, what is shown, the caption. Where
+ * it fixes the panels the recording has the window's pictures, for which the scenario must outlive it. */
 void lud_record_as_shown(const lud_scenario *scenario, lud_record_options *options);
 
 typedef struct lud_record_result {
@@ -53,6 +56,9 @@ typedef struct lud_record_result {
     int64_t frames, steps;
     double drawing_seconds, seconds; /* drawing alone, and all */
 } lud_record_result;
+
+/* lud_overlay_part or-ed, as a view has them. */
+int lud_overlay_parts(const lud_view_overlay *shown);
 
 /* Plays and records. Ctrl-C completes the file with what was recorded and returns LUD_INTERRUPTED. `result`
  * may be null. The same model, cast and options give the same bytes. */

@@ -102,7 +102,7 @@ void lud_sides_draw_heading(const lud_sides *sides, int side, lud_canvas *canvas
     if (!line.failed)
         lud_canvas_text_cut(canvas, x, y, width - taken - 2 * gap * scale, LUD_TEXT_SMALL, theme->muted,
                             line.bytes);
-    lud_text_free(&line);
+    lud_canvas_text_done(canvas, &line);
 }
 
 /* ---- marks ---- */

@@ -57,15 +57,20 @@ lud_status lud_window_check(lud_error *error) {
     return status;
 }
 
-static lud_status open_window(SDL_Window **window, SDL_Renderer **renderer, lud_error *error) {
+static lud_status open_window(const lud_view_section *view, SDL_Window **window, SDL_Renderer **renderer,
+                              lud_error *error) {
     LUD_TRY(open_display(error));
     SDL_Rect screen = {0, 0, 1440, 900};
     SDL_GetDisplayUsableBounds(0, &screen);
     int width = SDL_min(1180, screen.w * 9 / 10), height = SDL_min(780, screen.h * 9 / 10);
+    if (view->size.n == 2) {
+        width = (int)view->size.items[0];
+        height = (int)view->size.items[1];
+    }
     *window = SDL_CreateWindow("Ludus", SDL_WINDOWPOS_CENTERED, SDL_WINDOWPOS_CENTERED, width, height,
                                SDL_WINDOW_RESIZABLE | SDL_WINDOW_ALLOW_HIGHDPI);
     if (!*window) return no_display(error);
-    SDL_SetWindowMinimumSize(*window, 480, 320);
+    SDL_SetWindowMinimumSize(*window, SDL_min(480, width), SDL_min(320, height));
     /* Pictures are drawn on the processor, as recordings are: starting a graphics driver takes longer than
      * all the rest together, a picture takes a millisecond. Who wants another asks by SDL_RENDER_DRIVER. */
     if (SDL_getenv("SDL_RENDER_DRIVER"))
@@ -163,7 +168,7 @@ lud_status lud_view(const lud_view_options *options, lud_window_report *report, 
     unpacking sprites = {0};
     sprites.thread = SDL_CreateThread(unpack, "sprites", &sprites);
     lud_status status = lud_viewer_create(options, &viewer, error);
-    if (!status) status = open_window(&window, &renderer, error);
+    if (!status) status = open_window(&lud_viewer_scenario(viewer)->view, &window, &renderer, error);
     lud_sprites *ready = unpacked(&sprites);
     if (!status)
         status = lud_canvas_create(renderer, density(window, renderer), ready, &canvas, error);
@@ -174,8 +179,9 @@ lud_status lud_view(const lud_view_options *options, lud_window_report *report, 
         const lud_scenario *scenario = lud_viewer_scenario(viewer);
         snprintf(title, sizeof title, "%s - Ludus", scenario->name ? scenario->name : options->path);
         SDL_SetWindowTitle(window, title);
-        if (options->scale <= 0) lud_viewer_begin_scale(viewer, wished_scale(window, renderer));
+        if (scenario->view.scale <= 0) lud_viewer_begin_scale(viewer, wished_scale(window, renderer));
         run_loop(window, renderer, canvas, viewer, began, report);
+        if (options->keep) status = lud_viewer_save_look(viewer, options->keep, error);
     }
     lud_viewer_destroy(viewer);
     lud_canvas_destroy(canvas);

@@ -1,5 +1,5 @@
-/* What a build without SDL2 answers: it runs, solves, trains and plots as SVG, and draws nothing. Beside this
- * file it has of render/ what cmake/pictures.cmake lists. */
+/* What a build without SDL2 answers: it runs, solves, trains and plots as SVG and PDF, and draws nothing.
+ * Beside this file it has of render/ what cmake/pictures.cmake lists. */
 #include "render/plots/plot_picture.h"
 #include "render/record.h"
 #include "render/video/video.h"

@@ -29,20 +29,6 @@ const lud_option_table lud_run_option_table = OPTION_TABLE("run", "how much to r
 
 const lud_run_options lud_run_as_written = {-1, -1, -1, -1, -1, -1};
 
-static const char *const themes[] = {"light", "dark", NULL};
-
-#undef OPTIONS
-#define OPTIONS lud_view_section
-static const lud_option view_options[] = {
-    CHOICE(theme, "light", themes, "colours"),
-    REAL(speed, "4", 0.25, 256, "steps a second while playing"),
-    BOOL(motion, "true", "things move from state to state, water waves; false: states jump"),
-    BOOL(goals, "true", "what agents want is marked"),
-    BOOL(labels, "false", "agents have their numbers beside them"),
-};
-const lud_option_table lud_view_section_table =
-    OPTION_TABLE("view", "how it is shown at first; flags of view and record come before", view_options);
-
 /* Whether the file, or what is set in it, says how many environments run. */
 static bool says_environments(const lud_scenario *s) {
     lud_tree *run = lud_tree_get(s->root, "run");
@@ -161,16 +147,44 @@ static lud_tree *section(const lud_scenario *s, const char *key) {
     return node && node->kind != LUD_TREE_NULL ? node : NULL;
 }
 
-static lud_status read_root(lud_scenario *s, const lud_scenario_overrides *o, lud_error *error) {
-    lud_status status = LUD_OK;
-    for (int i = 0; i < o->n_set && !status; i++) status = lud_tree_set(s->arena, s->root, o->set[i], error);
-    for (int i = 0; i < o->n_numbers && !status; i++) {
+/* The keys of a view file come before those of the section `view`. */
+static lud_status read_view_file(lud_scenario *s, const char *path, lud_tree_files *files, lud_error *error) {
+    lud_tree *keys, *view = lud_tree_find(s->root, "view");
+    LUD_TRY(lud_tree_read_file(s->arena, path, files, &keys, error));
+    if (keys->kind != LUD_TREE_MAPPING)
+        return lud_tree_expected(keys, error, "the keys of a view: lines of `key: value`");
+    if (!view || view->kind == LUD_TREE_NULL)
+        return lud_tree_put(s->arena, s->root, "view", path, keys, error);
+    if (view->kind == LUD_TREE_MAPPING) lud_tree_merge(view, keys); /* else who reads the section tells */
+    return LUD_OK;
+}
+
+/* What the caller wants otherwise, the later before the earlier. */
+static lud_status override(lud_scenario *s, const lud_scenario_overrides *o, lud_tree_files *files,
+                           lud_error *error) {
+    if (o->view) LUD_TRY(read_view_file(s, o->view, files, error));
+    for (int i = 0; i < o->n_set; i++) LUD_TRY(lud_tree_set(s->arena, s->root, o->set[i], error));
+    for (int i = 0; i < o->n_numbers; i++) {
         const struct lud_scenario_number *number = &o->numbers[i];
-        status =
+        LUD_TRY(
             number->assignment
                 ? lud_tree_set_from(s->arena, s->root, number->source, number->assignment, error)
-                : lud_tree_set_real(s->arena, s->root, number->source, number->path, number->value, error);
+                : lud_tree_set_real(s->arena, s->root, number->source, number->path, number->value, error));
     }
+    for (int i = 0; i < o->n_values; i++)
+        LUD_TRY(lud_tree_set_value(s->arena, s->root, o->values[i].source, o->values[i].path,
+                                   o->values[i].value, o->values[i].words, error));
+    return LUD_OK;
+}
+
+static lud_status read_view(lud_scenario *s, lud_error *error) {
+    LUD_TRY(lud_view_section_read(s->arena, section(s, "view"), &s->view, error));
+    return tame(s, &s->view.caption.text, error);
+}
+
+static lud_status read_root(lud_scenario *s, const lud_scenario_overrides *o, lud_tree_files *files,
+                            lud_error *error) {
+    lud_status status = override(s, o, files, error);
     if (status) return status;
     if (s->root->kind != LUD_TREE_MAPPING)
         return lud_tree_expected(s->root, error,
@@ -187,14 +201,14 @@ static lud_status read_root(lud_scenario *s, const lud_scenario_overrides *o, lu
     if (!status)
         status =
             lud_options_read(&lud_run_option_table, s->arena, lud_tree_get(s->root, "run"), &s->run, error);
-    if (!status)
-        status = lud_options_read(&lud_view_section_table, s->arena, section(s, "view"), &s->view, error);
+    if (!status) status = read_view(s, error);
     if (status) return status;
     override_run(&s->run, &o->run);
     s->environments_given = o->run.environments >= 0 || says_environments(s);
     s->policies = section(s, "policies");
     s->learner = section(s, "learner");
-    return s->world->parse(s->world, s->root, s->path, (uint64_t)s->run.seed, &s->model, error);
+    LUD_TRY(s->world->parse(s->world, s->root, s->path, (uint64_t)s->run.seed, &s->model, error));
+    return lud_view_section_check_agent(&s->view, section(s, "view"), s->model->layout.n_agents, error);
 }
 
 static lud_status begin(const char *path, lud_scenario **scenario, lud_error *error) {
@@ -231,16 +245,22 @@ lud_status lud_scenario_load_with(const char *path, const lud_scenario_overrides
     lud_status status = text ? lud_tree_read_instead((*scenario)->arena, path, text, strlen(text), files,
                                                      &(*scenario)->root, error)
                              : lud_tree_read_file((*scenario)->arena, path, files, &(*scenario)->root, error);
-    if (!status) status = read_root(*scenario, overrides, error);
+    if (!status) status = read_root(*scenario, overrides, files, error);
     return end(status, scenario);
 }
 
 lud_status lud_scenario_read(const char *name, const char *text, size_t length, const char *const *set,
                              int n_set, lud_scenario **scenario, lud_error *error) {
     const lud_scenario_overrides overrides = {.set = set, .n_set = n_set, .run = lud_run_as_written};
+    return lud_scenario_read_with(name, text, length, &overrides, NULL, scenario, error);
+}
+
+lud_status lud_scenario_read_with(const char *name, const char *text, size_t length,
+                                  const lud_scenario_overrides *overrides, lud_tree_files *files,
+                                  lud_scenario **scenario, lud_error *error) {
     LUD_TRY(begin(name, scenario, error));
     lud_status status = lud_tree_read_text((*scenario)->arena, name, text, length, &(*scenario)->root, error);
-    if (!status) status = read_root(*scenario, &overrides, error);
+    if (!status) status = read_root(*scenario, overrides, files, error);
     return end(status, scenario);
 }
 

@@ -6,6 +6,7 @@
 
 #include "base/options/options.h"
 #include "kernels/device.h"
+#include "sim/view.h"
 #include "sim/world.h"
 
 typedef struct lud_run_options {
@@ -21,14 +22,6 @@ extern const char *const lud_precision_names[]; /* null-terminated */
 /* Every number negative: nothing is asked for. */
 extern const lud_run_options lud_run_as_written;
 
-/* How the world is shown where nobody asks for something else. */
-typedef struct lud_view_section {
-    int theme; /* 0 light, 1 dark */
-    double speed;
-    bool motion, goals, labels;
-} lud_view_section;
-extern const lud_option_table lud_view_section_table;
-
 /* What a caller wants otherwise than the file says. */
 typedef struct lud_scenario_overrides {
     const char *const *set; /* [n_set] `section.key=value`, see lud_tree_set */
@@ -39,6 +32,12 @@ typedef struct lud_scenario_overrides {
         const char *assignment; /* `learner.type=clone`, where the value is no number; else null */
     } * numbers;                /* [n_numbers], after those of `set` */
     int n_numbers;
+    const char *view; /* a file of the keys of `view`, which come before the scenario's; null: none */
+    const struct lud_scenario_value {
+        const char *source, *path, *value; /* who asks: `--theme`; for what: `view.theme`; its YAML */
+        bool words;                        /* `value` is a text as it stands */
+    } * values;                            /* [n_values], after all of these */
+    int n_values;
     lud_run_options run; /* within the ranges of lud_run_option_table; negative: as the file says */
     const char *text;    /* is read in the place of what is in the file; null: the file is */
 } lud_scenario_overrides;
@@ -72,6 +71,10 @@ lud_status lud_scenario_load_with(const char *path, const lud_scenario_overrides
 /* The same from memory; `name` stands for the path in messages and for relative paths. */
 lud_status lud_scenario_read(const char *name, const char *text, size_t length, const char *const *set,
                              int n_set, lud_scenario **scenario, lud_error *error);
+/* The same with any overrides; `files` (zeroed before, or null) gets those that they name. */
+lud_status lud_scenario_read_with(const char *name, const char *text, size_t length,
+                                  const lud_scenario_overrides *overrides, lud_tree_files *files,
+                                  lud_scenario **scenario, lud_error *error);
 void lud_scenario_destroy(lud_scenario *scenario);
 /* The effective configuration as a tree: name, about, world, the world's section and `run` with all defaults;
  * `policies`, `learner` and `view` as they stand in the file (callers replace those they have read). It reads

@@ -52,8 +52,7 @@ typedef struct including {
     int depth;
 } including;
 
-/* Lets the values of `over` win over those of `base`. */
-static void merge(lud_tree *base, const lud_tree *over) {
+void lud_tree_merge(lud_tree *base, const lud_tree *over) {
     base->place = over->place;
     base->key_place = over->key_place;
     for (lud_tree *c = over->child, *next; c; c = next) {
@@ -61,7 +60,7 @@ static void merge(lud_tree *base, const lud_tree *over) {
         c->next = NULL;
         lud_tree *old = lud_tree_find(base, c->key);
         if (old && old->kind == LUD_TREE_MAPPING && c->kind == LUD_TREE_MAPPING)
-            merge(old, c);
+            lud_tree_merge(old, c);
         else if (old)
             replace_child(base, old, c);
         else
@@ -96,7 +95,7 @@ static lud_status include_one(lud_arena *arena, const lud_tree *name, const incl
         return lud_invalid_at(error, name->place, "expected a file of `key: value` lines, found '%.200s'",
                               name->text);
     if (*merged)
-        merge(*merged, included);
+        lud_tree_merge(*merged, included);
     else
         *merged = included;
     return LUD_OK;
@@ -138,7 +137,7 @@ static lud_status read_with_includes(lud_arena *arena, const char *path, const f
         LUD_TRY(include_one(arena, include, &here, files, &merged, error));
     }
     remove_child(*root, include);
-    merge(merged, *root);
+    lud_tree_merge(merged, *root);
     *root = merged;
     return LUD_OK;
 }
@@ -282,6 +281,23 @@ lud_status lud_tree_set_real(lud_arena *arena, lud_tree *root, const char *sourc
     return status ? status : assign(arena, root, path, kept, node, error);
 }
 
+lud_status lud_tree_set_value(lud_arena *arena, lud_tree *root, const char *source, const char *key,
+                              const char *text, bool words, lud_error *error) {
+    lud_tree *value = words ? lud_tree_add_text(arena, NULL, NULL, text) : NULL;
+    if (!words) LUD_TRY(lud_yaml_parse(arena, source, text, strlen(text), true, &value, error));
+    return lud_tree_put(arena, root, key, source, value, error);
+}
+
+lud_status lud_tree_put(lud_arena *arena, lud_tree *root, const char *key, const char *source,
+                        lud_tree *value, lud_error *error) {
+    char *path = lud_arena_text(arena, key, strlen(key)),
+         *name = lud_arena_text(arena, source, strlen(source));
+    if (!path || !name || !value) return lud_out_of_memory(error);
+    LUD_TRY(check_root(root, name, error));
+    if (!value->place.file) value->place = (lud_place){name, 0, 0};
+    return assign(arena, root, path, name, value, error);
+}
+
 /* ---- access ---- */
 
 lud_tree *lud_tree_get(lud_tree *mapping, const char *key) {
@@ -321,8 +337,11 @@ lud_status lud_tree_expected(const lud_tree *node, lud_error *error, const char 
     vsnprintf(expected, sizeof expected, what, arguments);
     va_end(arguments);
     found(node, text, sizeof text);
-    return lud_invalid_at(error, node->place, "%.60s%sexpected %s, found %s", node->key ? node->key : "",
-                          node->key ? ": " : "", expected, text);
+    const char *file = node->place.file; /* a flag that is called as the key says it already */
+    const bool said = node->key && file && !strncmp(file, "--", 2) && !strcmp(file + 2, node->key);
+    const bool tell = node->key && !said;
+    return lud_invalid_at(error, node->place, "%.60s%sexpected %s, found %s", tell ? node->key : "",
+                          tell ? ": " : "", expected, text);
 }
 
 static int parse_int(const char *text, int64_t *value) {

@@ -79,6 +79,15 @@ lud_status lud_tree_set_from(lud_arena *arena, lud_tree *root, const char *sourc
 lud_status lud_tree_set_real(lud_arena *arena, lud_tree *root, const char *source, const char *path,
                              double value, lud_error *error);
 
+/* The same with YAML, or with a text as it stands (`words`). Messages call it by `source` alone. */
+lud_status lud_tree_set_value(lud_arena *arena, lud_tree *root, const char *source, const char *path,
+                              const char *value, bool words, lud_error *error);
+/* Puts a tree under a key of a mapping, in place of what stands there; `source` is where it came from. */
+lud_status lud_tree_put(lud_arena *arena, lud_tree *root, const char *key, const char *source,
+                        lud_tree *value, lud_error *error);
+/* Takes over what stands in the mapping `over`, key by key, mappings within too: its values win. */
+void lud_tree_merge(lud_tree *base, const lud_tree *over);
+
 /* The child of a mapping under `key`, or null. */
 lud_tree *lud_tree_find(const lud_tree *mapping, const char *key);
 /* The same, and marks it used. */

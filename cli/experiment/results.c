@@ -240,8 +240,8 @@ static lud_status draw_curves(const results *r, lud_error *error) {
         for (int v = 0; v < n_curves && !status; v++)
             status = make_curve(r, t, v, &curves[t * n_curves + v], &panels[t].x_name, error);
     }
-    static const char *const endings[] = {"png", "svg"};
-    for (int k = 0; k < 2 && !status; k++) {
+    static const char *const endings[] = {"png", "svg", "pdf"};
+    for (int k = 0; k < 3 && !status; k++) {
         lud_text_clear(&path);
         lud_text_append(&path, "%s/curves.%s", r->folder, endings[k]);
         if (path.failed)

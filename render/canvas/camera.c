@@ -30,6 +30,13 @@ void lud_camera_fit(lud_camera *camera, lud_box viewport, lud_box world, float m
     update(camera);
 }
 
+void lud_camera_look(lud_camera *camera, double zoom, float x, float y) {
+    static const double rounding = 1e-3; /* of a zoom that was found as a quotient of whole scales */
+    glm_vec2_copy((vec2){x, y}, camera->centre);
+    set_scale(camera, (float)((double)camera->scale * zoom + (camera->whole ? rounding : 0)));
+    update(camera);
+}
+
 void lud_camera_set_viewport(lud_camera *camera, lud_box viewport) {
     camera->viewport = viewport;
     update(camera);

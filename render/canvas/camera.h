@@ -24,6 +24,8 @@ typedef struct lud_camera {
 void lud_camera_fit(lud_camera *camera, lud_box viewport, lud_box world, float margin, bool whole);
 /* Keeps centre and scale in a changed viewport. */
 void lud_camera_set_viewport(lud_camera *camera, lud_box viewport);
+/* So many times as large as it is, with a point of the world in the middle. */
+void lud_camera_look(lud_camera *camera, double zoom, float x, float y);
 /* Moves the picture by pixels. */
 void lud_camera_pan(lud_camera *camera, float dx, float dy);
 /* Scales by `factor`, keeping the world point under the pixel (x, y) where it is. Scale stays in 4..1024. */

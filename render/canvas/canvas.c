@@ -202,6 +202,15 @@ const uint32_t *lud_canvas_pixels(const lud_canvas *canvas, int *pitch) {
     return canvas->surface->pixels;
 }
 
+void lud_canvas_miss(lud_canvas *canvas) {
+    canvas->incomplete = true;
+}
+
+void lud_canvas_text_done(lud_canvas *canvas, lud_text *text) {
+    if (text->failed) lud_canvas_miss(canvas);
+    lud_text_free(text);
+}
+
 lud_status lud_canvas_check(const lud_canvas *canvas, lud_error *error) {
     /* what SDL draws later, in software, fails without a word to the caller */
     const bool refused = strcmp(SDL_GetError(), "Out of memory") == 0;

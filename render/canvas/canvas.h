@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/text.h"
 #include "render/canvas/camera.h"
 #include "render/canvas/theme.h"
 
@@ -91,6 +92,11 @@ void lud_canvas_sprite(lud_canvas *canvas, lud_sprite sprite, lud_rgba tint, flo
 /* The same, moved right by `shift` pixels with what leaves at the right coming in at the left. */
 void lud_canvas_sprite_rolled(lud_canvas *canvas, lud_sprite sprite, lud_rgba tint, float x, float y,
                               int size, int shift);
+
+/* Frees a text that was drawn; where there was no memory for all of it the picture is not whole. */
+void lud_canvas_text_done(lud_canvas *canvas, lud_text *text);
+/* Something is missing in the picture for want of memory. */
+void lud_canvas_miss(lud_canvas *canvas);
 
 /* UTF-8 text with the upper left corner of its line at (x, y); returns its width. */
 float lud_canvas_text(lud_canvas *canvas, float x, float y, lud_text_size size, lud_rgba colour,

@@ -5,15 +5,21 @@
 
 #include "render/sides_draw.h"
 
-/* The overlay's panel takes the lower part of the column and leaves the inspector what it needs. */
+/* The overlay's panel takes the lower part of the column and leaves the inspector what it needs; without one
+ * it stands at the top. */
 static void divide_column(lud_view_layout *l, const lud_canvas *canvas, const lud_stage *stage,
-                          bool selected) {
+                          const lud_view_panels *panels, float whole, bool selected) {
     float wanted = stage->overlay ? lud_overlay_panel_height(stage->overlay, canvas) : 0, pad = 16 * l->scale;
-    if (wanted <= 0) return;
+    if (wanted <= 0 || !panels->overlay) return;
     lud_box *column = &l->column;
     float agents = 30 * (float)lud_stage_layout(stage)->n_agents, inspector = selected ? 290 : 195 + agents;
-    float height = fminf(wanted, column->h - pad - fminf(inspector * l->scale, column->h * 0.52f));
-    l->overlay = (lud_box){column->x, column->y + column->h - height - pad, column->w - pad, height};
+    float left = panels->inspector ? fminf(inspector * l->scale, column->h * 0.52f) : pad;
+    float height = fminf(wanted, column->h - pad - left);
+    if (panels->overlay_height > 0)
+        height = fminf((float)panels->overlay_height * whole, column->h - 2 * pad);
+    height = fmaxf(height, 0);
+    const float y = panels->inspector ? column->y + column->h - height - pad : column->y + pad;
+    l->overlay = (lud_box){column->x, y, column->w - pad, height};
     column->h -= height + pad * 0.75f;
 }
 
@@ -27,26 +33,47 @@ static lud_box take_above(lud_view_layout *l, float height) {
     return taken;
 }
 
-/* Column and time line take their parts of the canvas. */
+/* Pixels of the column's width, 0: nothing of it is shown. */
+static float column_width(const lud_view_layout *l, const lud_canvas *canvas, const lud_compared *compared,
+                          const lud_view_training *training, const lud_view_panels *panels) {
+    const lud_overlay *overlay = compared->stages[compared->chosen].overlay;
+    const float w = (float)l->width;
+    if (!panels->inspector && !(panels->training && training) && !(panels->comparison && compared->n > 1) &&
+        !(panels->overlay && overlay && lud_overlay_panel_height(overlay, canvas) > 0))
+        return 0;
+    return panels->width > 0 ? w * (float)panels->width : fminf(fmaxf(w / 3, 250 * l->scale), w * 0.5f);
+}
+
+/* Column and time line take their parts of the canvas, the caption its own below all. */
 static void divide_panels(lud_view_layout *l, const lud_canvas *canvas, const lud_compared *compared,
-                          const lud_view_training *training, bool panels, bool selected) {
+                          const lud_view_training *training, const lud_view_panels *panels, float caption,
+                          bool selected) {
     l->width = lud_canvas_width(canvas);
     l->height = lud_canvas_height(canvas);
     l->scale = lud_canvas_scale(canvas);
-    float w = (float)l->width, h = (float)l->height, s = l->scale;
+    float w = (float)l->width, h = (float)l->height - caption, s = l->scale;
     l->world = (lud_box){0, 0, w, h};
+    l->caption = (lud_box){0, h, w, caption};
     l->column = l->timeline = l->overlay = l->training = l->comparison = (lud_box){0};
     memset(l->compared, 0, sizeof l->compared);
     if (!panels) return;
-    float line = fminf(58 * s, h * 0.2f), column = fminf(fmaxf(w / 3, 250 * s), w * 0.5f);
-    l->timeline = (lud_box){0, h - line, w, line};
-    l->column = (lud_box){w - column, 0, column, h - line};
+    float line = panels->timeline ? fminf(58 * s, h * 0.2f) : 0,
+          column = column_width(l, canvas, compared, training, panels);
+    if (line > 0) l->timeline = (lud_box){0, h - line, w, line};
     l->world = (lud_box){0, 0, w - column, h - line};
-    if (training)
-        l->training = take_above(l, lud_training_panel_height(training, canvas, l->column.h * 0.45f));
-    if (compared->n > 1)
-        l->comparison = take_above(l, lud_comparison_panel_height(compared, canvas, l->column.h * 0.5f));
-    divide_column(l, canvas, &compared->stages[compared->chosen], selected);
+    if (column <= 0) return;
+    l->column = (lud_box){w - column, 0, column, h - line};
+    const float whole = l->column.h, fixed_training = (float)panels->training_height * whole,
+                fixed_comparison = (float)panels->comparison_height * whole;
+    if (training && panels->training)
+        l->training = take_above(l, fixed_training > 0
+                                        ? fixed_training
+                                        : lud_training_panel_height(training, canvas, l->column.h * 0.45f));
+    if (compared->n > 1 && panels->comparison)
+        l->comparison = take_above(
+            l, fixed_comparison > 0 ? fixed_comparison
+                                    : lud_comparison_panel_height(compared, canvas, l->column.h * 0.5f));
+    divide_column(l, canvas, &compared->stages[compared->chosen], panels, whole, selected);
 }
 
 /* Worlds side by side in what the panels leave. */
@@ -69,17 +96,32 @@ void lud_view_layout_spread(lud_view_layout *l) {
 }
 
 void lud_view_layout_divide(lud_view_layout *l, const lud_canvas *canvas, const lud_compared *compared,
-                            const lud_view_training *training, bool panels, bool fresh, bool selected) {
+                            const lud_view_training *training, const lud_view_panels *panels, bool fresh,
+                            float caption, bool selected) {
     l->n = compared->n;
-    divide_panels(l, canvas, compared, training, panels && !fresh, selected);
+    divide_panels(l, canvas, compared, training, panels, caption, selected);
     if (fresh) l->world.h -= 24 * l->scale; /* room for the line of keys */
     divide_world(l, canvas, compared->stages[0].drawing);
 }
 
 void lud_view_layout_fit(lud_view_layout *l, const lud_drawing *drawing) {
+    const bool stays = l->follow && !l->at_once;
+    const float x = l->camera.centre[0], y = l->camera.centre[1];
     lud_camera_fit(&l->camera, l->side[0], drawing->kind->extent(drawing), 18 * l->scale,
                    drawing->kind->whole_cells);
+    if (stays)
+        lud_camera_look(&l->camera, l->zoom, x, y);
+    else if (l->centred)
+        lud_camera_look(&l->camera, l->zoom, l->centre[0], l->centre[1]);
+    else if (l->zoom != 1)
+        lud_camera_look(&l->camera, l->zoom, l->camera.centre[0], l->camera.centre[1]);
     l->fitted = true;
+}
+
+void lud_view_layout_fit_whole(lud_view_layout *l, const lud_drawing *drawing) {
+    l->follow = l->centred = false;
+    l->zoom = 1;
+    lud_view_layout_fit(l, drawing);
 }
 
 void lud_view_layout_zoom(lud_view_layout *l, float factor, float x, float y) {

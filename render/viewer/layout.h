@@ -17,19 +17,26 @@ typedef struct lud_view_layout {
     lud_box comparison;                          /* there; empty where there is one world */
     lud_box compared[LUD_SIDES];                 /* the lines of its sides */
     lud_box overlay;                             /* the lower part of the column; empty without overlays */
+    lud_box caption;                             /* below all; empty where there is none */
     lud_camera camera;                           /* of the first world */
-    bool fitted;                                 /* the camera follows the window's size */
-    bool follow;                                 /* and else the selected agent */
+    bool fitted;                                 /* the camera follows the window's size: */
+    double zoom;                                 /* so many times what shows the whole world, */
+    bool centred;                                /* with this point in the middle, else the world's own */
+    float centre[2];
+    bool follow;  /* the selected agent is in the middle */
+    bool at_once; /* in the next picture, not little by little */
 } lud_view_layout;
 
-/* Divides a canvas between the worlds, with or without panels about the chosen one; `training` may be null;
- * `fresh`: there are no panels but a line of keys; `selected`: an agent is, and needs more room in the
- * column. */
+/* Divides a canvas between the worlds and panels about the chosen one (null: none); `training` may be null;
+ * `fresh`: there is a line of keys; `caption`: pixels of the line below; `selected`: an agent is, and needs
+ * more room in the column. */
 void lud_view_layout_divide(lud_view_layout *layout, const lud_canvas *canvas, const lud_compared *compared,
-                            const lud_view_training *training, bool panels, bool fresh, bool selected);
+                            const lud_view_training *training, const lud_view_panels *panels, bool fresh,
+                            float caption, bool selected);
 /* Puts the cameras of all worlds to where the first looks. */
 void lud_view_layout_spread(lud_view_layout *layout);
-/* Lets the camera look at the whole world, and follow the window's size. */
+/* Lets the camera look where it is set to, and follow the window's size; and at the whole world. */
 void lud_view_layout_fit(lud_view_layout *layout, const lud_drawing *drawing);
+void lud_view_layout_fit_whole(lud_view_layout *layout, const lud_drawing *drawing);
 void lud_view_layout_zoom(lud_view_layout *layout, float factor, float x, float y);
 void lud_view_layout_pan(lud_view_layout *layout, float dx, float dy);

@@ -14,17 +14,21 @@ void lud_recording_name(lud_recording *r, const lud_scenario *scenario, const ch
     }
 }
 
-lud_status lud_recording_start(lud_recording *r, const lud_stage *stages, int n, const lud_shown *shown,
-                               const lud_caption *caption, lud_error *error) {
+lud_status lud_recording_start(lud_recording *r, const lud_stage *stages, int n,
+                               const lud_recorded_view *view, lud_error *error) {
+    const lud_shown *shown = view->shown;
     lud_recording_name(r, stages[0].scenario, "mp4");
     r->options = lud_record_defaults();
+    lud_record_as_shown(stages[0].scenario, &r->options);
     r->options.path = r->last_file;
     r->options.theme = shown->theme;
     r->options.still = r->options.jumps = !shown->motion;
     r->options.goals = shown->goals;
     r->options.labels = shown->labels;
-    r->options.caption = *caption;
+    r->options.caption = view->caption;
+    r->painter = view->painter;
     r->film = (lud_film){.options = &r->options, .sides = lud_stage_sides(stages, n)};
+    if (r->options.scenario) r->film.painter = &r->painter;
     lud_status status = lud_film_compose(&r->film, false, error);
     if (!status) status = lud_film_open(&r->film, error);
     if (!status) status = lud_film_add(&r->film, 1, false, error);

@@ -14,5 +14,5 @@ typedef struct lud_selection {
 typedef struct lud_shown {
     lud_theme_name theme;
     bool fresh; /* nothing was touched yet: the world and three keys, no more */
-    bool panels, help, goals, labels, motion, successors;
+    bool panels, help, goals, labels, motion, successors, caption;
 } lud_shown;

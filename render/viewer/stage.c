@@ -9,8 +9,7 @@ static lud_status load_scenario(const lud_view_options *options, const char *pat
     const lud_scenario_overrides none = {.run = lud_run_as_written};
     const lud_scenario_overrides *o = options->overrides ? options->overrides : &none;
     if (options->text)
-        return lud_scenario_read(path, options->text, strlen(options->text), o->set, o->n_set, scenario,
-                                 error);
+        return lud_scenario_read_with(path, options->text, strlen(options->text), o, files, scenario, error);
     return lud_scenario_load_with(path, o, files, scenario, error);
 }
 

@@ -4,7 +4,9 @@
 
 #include "render/canvas/picture.h"
 #include "render/sides_draw.h"
+#include "render/viewer/look.h"
 #include "render/viewer/panels/help.h"
+#include "render/viewer/portrait.h"
 #include "render/viewer/viewer_parts.h"
 
 static void free_stages(lud_stage *stages, int n) {
@@ -70,7 +72,6 @@ lud_status lud_viewer_create(const lud_view_options *options, lud_viewer **viewe
     lud_viewer *v = calloc(1, sizeof *v);
     if (!v) return lud_no_memory(error, "the viewer");
     v->options = options;
-    v->layout.fitted = true;
     v->selection.agent = v->mouse.grabbed = -1;
     lud_status status = load(v, NULL, error);
     if (!status && options->episodes) status = show_recorded(v, options->first_episode, error);
@@ -78,19 +79,10 @@ lud_status lud_viewer_create(const lud_view_options *options, lud_viewer **viewe
         lud_viewer_destroy(v);
         return status;
     }
-    const lud_view_section *view = &v->stage->scenario->view;
     v->playback.playing = options->playing;
     v->plays_on = !options->once;
-    lud_viewer_set_scale(v, options->scale > 0 ? (float)options->scale : 1);
-    v->first_scale = v->scale;
     lud_pointer_quiet(&v->pointer);
-    v->playback.speed = options->speed > 0 ? options->speed : view->speed;
-    v->shown = (lud_shown){.theme = options->theme ? *options->theme : (lud_theme_name)view->theme,
-                           .fresh = !options->playing && !options->training,
-                           .panels = true,
-                           .goals = view->goals,
-                           .labels = view->labels,
-                           .motion = view->motion && !options->no_motion};
+    lud_look_apply(v);
     *viewer = v;
     return LUD_OK;
 }
@@ -101,7 +93,8 @@ void lud_viewer_destroy(lud_viewer *viewer) {
     lud_editing_free(&viewer->editing);
     lud_successor_list_free(&viewer->successors);
     lud_takeover_free(&viewer->takeover);
-    free_stages(viewer->stages, viewer->n_stages);
+    if (!viewer->borrowed) free_stages(viewer->stages, viewer->n_stages);
+    free(viewer->look);
     lud_file_watch_free(&viewer->watch);
     lud_timeline_free(&viewer->timeline);
     free(viewer);
@@ -257,6 +250,7 @@ static void load_again(lud_viewer *v) {
     else
         lud_message_say(&v->message, 3, "The scenario was read anew");
     if (v->editing.editor) lud_editor_reload(v->editing.editor);
+    lud_look_follow(v);
 }
 
 /* Newer parameters act from the next episode on, the first ones at once. */
@@ -341,22 +335,36 @@ void lud_viewer_screenshot(lud_viewer *v) {
         lud_message_say(&v->message, 4, "Saved %s", v->recording.last_file);
 }
 
-/* What is written below recordings. */
+/* What is written below recordings, and where the view says so below the window's picture. */
 static lud_caption caption_of(const lud_viewer *v) {
-    const lud_scenario *scenario = v->stages[0].scenario;
-    lud_record_options shown = lud_record_defaults();
-    lud_record_as_shown(scenario, &shown);
-    const char *title = v->options->caption ? v->options->caption : shown.caption.title;
-    if (!title) title = scenario->world->name;
-    return (lud_caption){.title = v->options->no_caption ? NULL : title, .who = v->stages[0].who.bytes};
+    const char *title = v->borrowed ? v->title : lud_caption_title(v->stages[0].scenario);
+    return (lud_caption){title, v->stages[0].who.bytes};
+}
+
+lud_status lud_viewer_save_look(const lud_viewer *v, const char *path, lud_error *error) {
+    return lud_look_write(v, path, error);
+}
+
+void lud_viewer_keep_look(lud_viewer *v) {
+    lud_error error = {0};
+    if (v->options->keep)
+        snprintf(v->recording.last_file, sizeof v->recording.last_file, "%s", v->options->keep);
+    else
+        lud_recording_name(&v->recording, v->stage->scenario, "view.yaml");
+    if (lud_look_write(v, v->recording.last_file, &error))
+        lud_message_error(&v->message, 10, &error);
+    else
+        lud_message_say(&v->message, 5, "Saved %s: ludus record ... --view %s", v->recording.last_file,
+                        v->recording.last_file);
 }
 
 void lud_viewer_toggle_recording(lud_viewer *v) {
     lud_error error = {0};
     lud_recording *r = &v->recording;
     const bool starts = !r->on;
-    const lud_caption caption = caption_of(v);
-    if (starts ? lud_recording_start(r, v->stages, v->n_stages, &v->shown, &caption, &error)
+    const lud_recorded_view shown = {
+        .shown = &v->shown, .caption = caption_of(v), .painter = {v, lud_portrait_paint}};
+    if (starts ? lud_recording_start(r, v->stages, v->n_stages, &shown, &error)
                : lud_recording_finish(r, &error))
         lud_message_error(&v->message, 10, &error);
     else if (starts)
@@ -373,8 +381,10 @@ static lud_moment moment_of(const lud_viewer *v, const lud_stage *stage, const u
     const lud_shown *shown = &v->shown;
     lud_player *player = stage->player;
     const bool rests = lud_player_position(player) < lud_stages_span(v->stages, v->n_stages).position;
-    const lud_phase resting = {.progress = 1},
-                    phase = rests ? resting : lud_playback_phase(&v->playback, shown->motion);
+    const lud_phase resting = {.progress = 1}, phase = rests ? resting
+                                                       : v->portrait.on
+                                                           ? v->portrait.phase
+                                                           : lud_playback_phase(&v->playback, shown->motion);
     return (lud_moment){.state = lud_player_state(player),
                         .before = phase.moving || phase.glow > 0 ? lud_player_before(player) : NULL,
                         .came_from = lud_player_before(player),
@@ -403,8 +413,10 @@ static void lay_out(lud_viewer *v, const lud_canvas *canvas, const lud_moment *m
     lud_view_layout *l = &v->layout;
     const lud_shown *shown = &v->shown;
     const lud_compared what = compared(v);
-    lud_view_layout_divide(l, canvas, &what, v->options->training, shown->panels, shown->fresh,
-                           v->selection.agent >= 0);
+    const bool captioned = shown->caption && caption_of(v).title;
+    lud_view_layout_divide(l, canvas, &what, v->options->training,
+                           shown->panels && !shown->fresh ? &v->panels : NULL, shown->fresh,
+                           captioned ? (float)lud_caption_height(canvas) : 0, v->selection.agent >= 0);
     lud_timeline_lay_out(&v->timeline, l->timeline, l->scale);
     if (l->fitted)
         lud_view_layout_fit(l, v->stages[0].drawing);
@@ -413,8 +425,9 @@ static void lay_out(lud_viewer *v, const lud_canvas *canvas, const lud_moment *m
     if (l->follow && v->selection.agent >= 0) {
         float x, y;
         v->stage->drawing->kind->agent_position(v->stage->drawing, moment, v->selection.agent, &x, &y);
-        lud_camera_follow(&l->camera, x, y, shown->motion ? 0.2f : 1);
+        lud_camera_follow(&l->camera, x, y, shown->motion && !l->at_once ? 0.2f : 1);
     }
+    l->at_once = false;
     lud_view_layout_spread(l);
 }
 
@@ -466,19 +479,26 @@ static void draw_panels(lud_viewer *v, lud_canvas *canvas, const lud_theme *them
     lud_error error = {0};
     v->inspector = (lud_inspector){0};
     for (int k = 0; k < LUD_PANELS; k++) v->scrolls[k].box = (lud_box){0};
+    if (l->timeline.h > 0) {
+        lud_canvas_rect(canvas, l->timeline, theme->ground);
+        lud_timeline_draw(&v->timeline, canvas, theme, v->stages, v->n_stages, &v->playback,
+                          v->recording.on && !v->portrait.on);
+    }
     if (l->column.w <= 0) return;
     if (v->shown.successors &&
-        lud_successor_list_update(&v->successors, v->stage, v->takeover.chosen, &error))
+        lud_successor_list_update(&v->successors, v->stage, v->takeover.chosen, &error)) {
         lud_message_error(&v->message, 6, &error);
-    lud_canvas_rect(canvas, (lud_box){l->column.x, 0, l->column.w, l->timeline.y}, theme->ground);
-    lud_canvas_rect(canvas, l->timeline, theme->ground);
-    lud_inspector_draw(&v->inspector, &v->scrolls[LUD_PANEL_INSPECTOR], canvas, theme, l->column,
-                       &(lud_inspected){.stage = v->stage,
-                                        .selection = &v->selection,
-                                        .takeover = &v->takeover,
-                                        .successors = v->shown.successors ? &v->successors : NULL,
-                                        .playing = v->playback.playing,
-                                        .about = l->overlay.h <= 0});
+        if (error.status == LUD_ERROR_MEMORY) lud_canvas_miss(canvas);
+    }
+    lud_canvas_rect(canvas, (lud_box){l->column.x, 0, l->column.w, l->world.h}, theme->ground);
+    if (v->panels.inspector)
+        lud_inspector_draw(&v->inspector, &v->scrolls[LUD_PANEL_INSPECTOR], canvas, theme, l->column,
+                           &(lud_inspected){.stage = v->stage,
+                                            .selection = &v->selection,
+                                            .takeover = &v->takeover,
+                                            .successors = v->shown.successors ? &v->successors : NULL,
+                                            .playing = v->playback.playing,
+                                            .about = l->overlay.h <= 0});
     if (l->comparison.h > 0) {
         const lud_compared what = compared(v);
         const float high = lud_comparison_panel_height(&what, canvas, INFINITY);
@@ -501,7 +521,22 @@ static void draw_panels(lud_viewer *v, lud_canvas *canvas, const lud_theme *them
                                lud_stage_length(v->stage));
         end_panel(v, LUD_PANEL_OVERLAY, canvas, theme);
     }
-    lud_timeline_draw(&v->timeline, canvas, theme, v->stages, v->n_stages, &v->playback, v->recording.on);
+}
+
+static void draw_caption(const lud_viewer *v, lud_canvas *canvas, const lud_theme *theme) {
+    const lud_sides sides = lud_viewer_sides(v);
+    const lud_caption caption = caption_of(v);
+    if (v->layout.caption.h > 0 && caption.title)
+        lud_caption_draw(&caption, canvas, theme, v->layout.caption, &sides);
+}
+
+/* What no recording has. */
+static void draw_passing(lud_viewer *v, lud_canvas *canvas, const lud_theme *theme) {
+    lud_message_draw(&v->message, canvas, theme, v->layout.world);
+    if (v->shown.help)
+        lud_help_draw(canvas, theme);
+    else
+        lud_tip_draw(&v->pointer, canvas, theme);
 }
 
 /* As large as it is wished and the window has room for. */
@@ -524,12 +559,9 @@ void lud_viewer_draw(lud_viewer *v, lud_canvas *canvas) {
     lay_out(v, canvas, &moments[v->stage - v->stages]);
     draw_worlds(v, canvas, theme, moments);
     draw_panels(v, canvas, theme);
+    draw_caption(v, canvas, theme);
     if (v->shown.fresh) lud_help_draw_first_keys(canvas, theme);
     if (v->options->training) v->drawn = v->options->training->version;
-    lud_message_draw(&v->message, canvas, theme, v->layout.world);
-    if (v->shown.help)
-        lud_help_draw(canvas, theme);
-    else
-        lud_tip_draw(&v->pointer, canvas, theme);
+    if (!v->portrait.on) draw_passing(v, canvas, theme);
     lud_canvas_end(canvas);
 }

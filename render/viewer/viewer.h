@@ -24,14 +24,9 @@ typedef struct lud_view_options {
     lud_episode_source *episodes; /* are shown, of that scenario; null: the cast plays */
     int64_t first_episode;        /* of them */
     const lud_scenario_overrides *overrides; /* null: none */
-    const lud_theme_name *theme;             /* null: as the scenario says */
-    bool no_motion;                          /* states jump, whatever the scenario says */
-    double scale;                /* of texts and panels; 0: 1, or what lud_viewer_set_scale says */
-    double speed;                /* steps a second while playing, 0: as the scenario says */
-    bool playing;                /* starts by itself */
-    bool once;                   /* stops where an episode ends; else the next begins */
-    const char *caption;         /* of recordings; null: what the scenario is about */
-    bool no_caption;             /* recordings have none */
+    bool playing;                            /* starts by itself */
+    bool once;                               /* stops where an episode ends; else the next begins */
+    const char *keep;            /* file that the look is written to, see lud_viewer_save_look; null: none */
     lud_view_training *training; /* is followed: agents act as it teaches them; null: none */
     /* Called when the scenario was loaded, and after every change of its file: may let other policies act
      * (lud_cast_set) and give a source of overlays, which the viewer takes over. Null: not called. */
@@ -66,6 +61,8 @@ double lud_viewer_rest(const lud_viewer *viewer);
 void lud_viewer_set_scale(lud_viewer *viewer, float scale);
 /* The same, and the scale that it goes back to. */
 void lud_viewer_begin_scale(lud_viewer *viewer, float scale);
+/* Writes the look that is shown now as a file for `--view`. */
+lud_status lud_viewer_save_look(const lud_viewer *viewer, const char *path, lud_error *error);
 bool lud_viewer_wants_full_screen(const lud_viewer *viewer);
 bool lud_viewer_wants_to_quit(const lud_viewer *viewer);
 

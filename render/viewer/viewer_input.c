@@ -215,8 +215,7 @@ static void press_key(lud_viewer *v, SDL_Keycode key, bool shift, bool control) 
         if (v->n_stages > 1) lud_viewer_choose_side(v, ((int)(v->stage - v->stages) + 1) % v->n_stages);
         break;
     case SDLK_f:
-        v->layout.follow = false;
-        lud_view_layout_fit(&v->layout, v->stages[0].drawing);
+        lud_view_layout_fit_whole(&v->layout, v->stages[0].drawing);
         break;
     case SDLK_g:
         if (v->selection.agent < 0) next_agent(v, 1);
@@ -238,7 +237,10 @@ static void press_key(lud_viewer *v, SDL_Keycode key, bool shift, bool control) 
         lud_viewer_edit(v);
         break;
     case SDLK_s:
-        lud_viewer_screenshot(v);
+        if (shift)
+            lud_viewer_keep_look(v);
+        else
+            lud_viewer_screenshot(v);
         break;
     case SDLK_v:
         lud_viewer_toggle_recording(v);

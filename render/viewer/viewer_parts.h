@@ -21,8 +21,17 @@ typedef struct lud_mouse {
 /* Panels that are scrolled. */
 enum { LUD_PANEL_TRAINING, LUD_PANEL_COMPARISON, LUD_PANEL_INSPECTOR, LUD_PANEL_OVERLAY, LUD_PANELS };
 
+/* It paints for a film, in which nothing is that passes: what moves, and how far it is. */
+typedef struct lud_portrait {
+    bool on;
+    lud_phase phase;
+} lud_portrait;
+
 struct lud_viewer {
     const lud_view_options *options;
+    lud_view_options own_options; /* of one whose stages are borrowed, see render/viewer/portrait.h */
+    bool borrowed;
+    const char *title;           /* of its caption then */
     lud_stage stages[LUD_SIDES]; /* [n_stages] in step, the first leads */
     int n_stages;
     lud_stage *stage; /* the one that panels are about */
@@ -32,6 +41,9 @@ struct lud_viewer {
     lud_selection selection;
     lud_successor_list successors;
     lud_shown shown;
+    lud_view_panels panels; /* which, and how large */
+    char *look;             /* what the view said when it was taken over, as text; or null */
+    lud_portrait portrait;
     lud_view_layout layout;
     lud_timeline timeline;
     lud_inspector inspector;
@@ -68,5 +80,7 @@ void lud_viewer_restart(lud_viewer *viewer, uint64_t seed);
 void lud_viewer_next_episode(lud_viewer *viewer);
 /* Shows a recorded episode, the last or the first where there is none of that number. */
 void lud_viewer_show_recorded(lud_viewer *viewer, int64_t number);
+/* Writes the look as a view file, of the name that the options give or the next that is free. */
+void lud_viewer_keep_look(lud_viewer *viewer);
 void lud_viewer_screenshot(lud_viewer *viewer);
 void lud_viewer_toggle_recording(lud_viewer *viewer);

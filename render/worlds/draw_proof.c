@@ -183,7 +183,7 @@ static void draw_tree(const painter *p, int32_t n_before) {
         lud_text_append(&text, "%d more", d->n_rows - d->first_row - TREE_ROWS);
         write(p, on_screen(p, 0.5f, FIRST_ROW + TREE_ROWS, 6, 0.8f), 0, p->theme->muted, text.bytes);
     }
-    lud_text_free(&text);
+    lud_canvas_text_done(p->canvas, &text);
 }
 
 /* A row of the right column. */
@@ -207,7 +207,7 @@ static int32_t draw_goals(const painter *p, int32_t most) {
     if (!running)
         write(p, right_row(p, FIRST_ROW), 0, p->theme->text,
               p->now->outcome == LUD_PROOF_PROVED ? "none: proved" : "the search has ended");
-    lud_text_free(&text);
+    lud_canvas_text_done(p->canvas, &text);
     return FIRST_ROW + g;
 }
 
@@ -264,7 +264,7 @@ static void draw_choices(const painter *p, const double *probabilities, float ro
         lud_text_append(&text, "%d more", n - shown);
         write(p, right_row(p, row), 0, p->theme->muted, text.bytes);
     }
-    lud_text_free(&text);
+    lud_canvas_text_done(p->canvas, &text);
 }
 
 /* What the last entry of a path used, in words. */
@@ -284,8 +284,18 @@ static void describe_step(const lud_proof_model *m, const uint8_t *state, lud_te
     }
 }
 
-static void draw(lud_drawing *drawing, lud_canvas *canvas, const lud_theme *theme, const lud_camera *camera,
-                 const lud_moment *moment) {
+/* Letters that were made larger than a row go back towards their own size as far as it has room for them;
+ * returns what they were. */
+static float fit_letters(lud_canvas *canvas, const lud_camera *camera) {
+    const float scale = lud_canvas_scale(canvas), row = 0.9f * lud_canvas_line_height(canvas, LUD_TEXT_SMALL);
+    lud_canvas_magnify(canvas, 1);
+    const float factor = scale / lud_canvas_scale(canvas);
+    lud_canvas_magnify(canvas, fminf(factor, fmaxf(1, factor * camera->scale / row)));
+    return factor;
+}
+
+static void draw_all(lud_drawing *drawing, lud_canvas *canvas, const lud_theme *theme,
+                     const lud_camera *camera, const lud_moment *moment) {
     proof_drawing *d = (proof_drawing *)(void *)drawing;
     painter p = {d, model_of(drawing), head(moment->state), canvas, theme, camera, moment};
     const lud_proof_state *s = p.now;
@@ -327,7 +337,14 @@ static void draw(lud_drawing *drawing, lud_canvas *canvas, const lud_theme *them
     describe_step(p.model, moment->state, &text);
     write(&p, on_screen(&p, 0.5f, HEIGHT - 1.2f, WIDTH - 1, 1), 0,
           lud_mixed(theme->text, theme->accent, moment->glow), text.bytes);
-    lud_text_free(&text);
+    lud_canvas_text_done(canvas, &text);
+}
+
+static void draw(lud_drawing *drawing, lud_canvas *canvas, const lud_theme *theme, const lud_camera *camera,
+                 const lud_moment *moment) {
+    const float factor = fit_letters(canvas, camera);
+    draw_all(drawing, canvas, theme, camera, moment);
+    lud_canvas_magnify(canvas, factor);
 }
 
 /* ---- Answers to the viewer ---- */

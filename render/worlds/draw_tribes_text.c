@@ -137,9 +137,10 @@ static void entry(legend *l, lud_sprite sprite, lud_rgba tint, const char *text)
     if (!has_room(l)) return;
     const float line = lud_canvas_line_height(l->canvas, LUD_TEXT_SMALL);
     lud_canvas_sprite(l->canvas, sprite, tint, l->box.x, l->y, (int)l->side, 0);
-    lud_canvas_text_cut(l->canvas, l->box.x + l->side + 8, l->y + 0.5f * (l->side - line),
-                        l->box.w - l->side - 8, LUD_TEXT_SMALL, l->theme->text, text);
-    l->y += l->row;
+    const int lines =
+        lud_canvas_text_wrapped(l->canvas, l->box.x + l->side + 8, l->y + 0.5f * (l->side - line),
+                                l->box.w - l->side - 8, line, LUD_TEXT_SMALL, l->theme->text, text);
+    l->y += l->row + (float)(lines > 1 ? lines - 1 : 0) * line;
 }
 
 float lud_tribes_draw_legend(lud_drawing *drawing, lud_canvas *canvas, const lud_theme *theme,

@@ -59,7 +59,7 @@ static void test_mistakes(void **state) {
     check_failure(LUDUS("record", RESCUE), 2, "'ludus record' needs -o FILE");
     check_failure(LUDUS("record", RESCUE, "-o", "x.mp4", "--size", "wide"), 2, "--size: expected N or WxH");
     check_failure(LUDUS("record", RESCUE, "-o", "x.mp4", "--theme", "drak"), 2,
-                  "--theme: expected light or dark, found 'drak', did you mean 'dark'?");
+                  "--theme: expected light or dark, found 'drak'; did you mean 'dark'?");
     check_failure(LUDUS("record", RESCUE, "-o", "x.avi"), 2, "mp4");
     check_failure(LUDUS("record", RESCUE, "-o", "x.mp4", "--caption", "x", "--no-caption"), 2,
                   "expected one of them");

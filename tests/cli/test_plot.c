@@ -126,6 +126,46 @@ static void test_svg(void **unused) {
     lud_arena_destroy(arena);
 }
 
+static size_t number_behind(const char *text, const char *word) {
+    const char *at = strstr(text, word);
+    assert_non_null(at);
+    return strtoul(at + strlen(word), NULL, 10);
+}
+
+/* Every object lies where the table says, the page is as long as it says, and texts are in it letter by
+ * letter. */
+static void test_pdf(void **unused) {
+    (void)unused;
+    size_t n;
+    char *bytes;
+    lud_error error = {0};
+    lud_arena *arena = lud_arena_create(0);
+    check(LUDUS("plot", rising, other, "-c", "return", "-l", "2=a(b)\\ \xc3\xa9\xe2\x80\xa6\xe4\xb8\x80",
+                "-o", "curves.pdf"),
+          0, "curves.pdf written");
+    assert_int_equal(lud_file_read(arena, "curves.pdf", 0, &bytes, &n, &error), LUD_OK);
+    assert_memory_equal(bytes, "%PDF-1.4\n", 9);
+    assert_memory_equal(bytes + n - 6, "%%EOF\n", 6);
+    assert_int_equal(strlen(bytes), n); /* nothing is cut at a zero byte */
+    const char *table = bytes + number_behind(bytes, "startxref\n");
+    assert_memory_equal(table, "xref\n0 7\n0000000000 65535 f \n", 29);
+    for (int k = 1; k < 7; k++) {
+        const char *entry = table + 9 + 20 * k;
+        char name[16];
+        snprintf(name, sizeof name, "%d 0 obj\n", k);
+        assert_memory_equal(entry + 10, " 00000 n \n", 10);
+        assert_memory_equal(bytes + strtoul(entry, NULL, 10), name, strlen(name));
+    }
+    const char *page = strstr(bytes, "stream\n") + 7;
+    assert_memory_equal(page + number_behind(bytes, "/Length "), "endstream", 9);
+    assert_non_null(strstr(page, "(a\\(b\\)\\\\ \\351\\205?) Tj"));
+    assert_non_null(strstr(page, "(rising) Tj"));
+    assert_non_null(strstr(bytes, "/MediaBox [0 0 675.00 540.00]"));
+    assert_null(strstr(bytes, "nan"));
+    unlink("curves.pdf");
+    lud_arena_destroy(arena);
+}
+
 static void test_errors(void **unused) {
     (void)unused;
     check(LUDUS("plot", rising), 2, "name columns with -c; ");
@@ -134,8 +174,8 @@ static void test_errors(void **unused) {
     check(LUDUS("plot", rising, "-c", "return", "-x", "seconds", "-o", picture), 2,
           "nothing was measured of");
     check(LUDUS("plot", empty, "-c", "return", "-o", picture), 2, "empty has no metrics.csv: not a training");
-    check(LUDUS("plot", rising, "-c", "return", "-o", "curves.pdf"), 2,
-          "curves.pdf: a plot is written as .png or .svg");
+    check(LUDUS("plot", rising, "-c", "return", "-o", "curves.eps"), 2,
+          "curves.eps: a plot is written as .png, .svg or .pdf");
     check(LUDUS("plot", rising, "-c", "return"), 2, "'ludus plot' needs -o FILE");
     check(LUDUS("plot", rising, "-c", "return", "-l", "high", "-o", picture), 2,
           "--level: expected a number and a name as in -7.6=scripted, found 'high'");
@@ -147,6 +187,6 @@ static void test_errors(void **unused) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_curves), cmocka_unit_test(test_svg),
-                                       cmocka_unit_test(test_errors)};
+                                       cmocka_unit_test(test_pdf), cmocka_unit_test(test_errors)};
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

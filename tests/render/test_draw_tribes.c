@@ -226,10 +226,14 @@ static void press(lud_viewer *viewer, lud_canvas *canvas, SDL_Keycode code) {
     lud_viewer_draw(viewer, canvas);
 }
 
+static const struct lud_scenario_value no_motion = {"--still", "view.motion", "false", false};
+static const lud_scenario_overrides still = {
+    .values = &no_motion, .n_values = 1, .run = {-1, -1, -1, -1, -1, -1}};
+
 static void test_viewer_shows_what_is_published(void **unused) {
     (void)unused;
     const lud_view_options options = {
-        .path = LUDUS_SOURCE_DIR "/scenarios/tribes/market.yaml", .no_motion = true, .loaded = loaded};
+        .path = LUDUS_SOURCE_DIR "/scenarios/tribes/market.yaml", .overrides = &still, .loaded = loaded};
     lud_error error = {0};
     lud_viewer *viewer;
     lud_canvas *canvas;

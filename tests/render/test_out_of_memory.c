@@ -36,7 +36,21 @@ static lud_scenario *opened(const char *text) {
 typedef struct recording {
     const lud_model *model;
     const char *name;
+    const lud_scenario *whole; /* has the window's picture; null: the world's */
 } recording;
+
+/* What was written is whole, whatever was done without. */
+static void hash_pictures(uint64_t *result, int n) {
+    static char bytes[1 << 20];
+    for (int k = 1; k <= n; k++) {
+        char path[128];
+        snprintf(path, sizeof path, "%s/w-%05d.png", folder, k);
+        FILE *file = fopen(path, "rb");
+        assert_non_null(file);
+        out_of_memory_hash(result, bytes, fread(bytes, 1, sizeof bytes, file));
+        fclose(file);
+    }
+}
 
 static lud_status record(const void *argument, uint64_t *result, lud_error *error) {
     const recording *r = argument;
@@ -52,9 +66,11 @@ static lud_status record(const void *argument, uint64_t *result, lud_error *erro
     options.goals = options.labels = true;
     options.hold = 0;
     options.max_steps = 2;
+    if (r->whole) lud_record_as_shown(r->whole, &options);
     lud_record_result recorded;
     status = lud_record(r->model, cast, &options, &recorded, error);
     if (!status) out_of_memory_hash(result, &recorded.frames, sizeof recorded.frames);
+    if (!status && r->whole) hash_pictures(result, (int)recorded.frames);
     lud_cast_destroy(cast);
     return status;
 }
@@ -68,10 +84,22 @@ static void recordings(void **state) {
         for (int k = 0; k < 3; k++) {
             char what[64];
             snprintf(what, sizeof what, "%s as %s", scenario->name, names[k]);
-            out_of_memory_test(what, record, &(recording){scenario->model, names[k]});
+            out_of_memory_test(what, record, &(recording){scenario->model, names[k], NULL});
         }
         lud_scenario_destroy(scenario);
     }
+}
+
+static void recordings_of_the_window(void **state) {
+    (void)state;
+    char text[sizeof rooms + 128];
+    snprintf(
+        text, sizeof text,
+        "%sview: {size: [320, 240], motion: false, agent: 0, panels: {show: always}, successors: true}\n",
+        rooms);
+    lud_scenario *scenario = opened(text);
+    out_of_memory_test("the window's picture", record, &(recording){scenario->model, "w.png", scenario});
+    lud_scenario_destroy(scenario);
 }
 
 static int set_up(void **state) {
@@ -88,6 +116,7 @@ static int tear_down(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(recordings)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(recordings),
+                                       cmocka_unit_test(recordings_of_the_window)};
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

@@ -118,11 +118,16 @@ static void write_scenario(const char *text) {
     if (lud_file_write("world.yaml", text, strlen(text), &error)) fail_msg("%s", error.text);
 }
 
+static const struct lud_scenario_value no_motion = {"--still", "view.motion", "false", false};
+static const lud_scenario_overrides still = {
+    .values = &no_motion, .n_values = 1, .run = {-1, -1, -1, -1, -1, -1}};
+
 static int set_up(void **state) {
     if (!mkdtemp(folder) || chdir(folder)) return -1;
     write_scenario(scenario_text);
     stage *s = calloc(1, sizeof *s);
-    s->options = (lud_view_options){.path = "world.yaml", .no_motion = true, .loaded = loaded, .context = s};
+    s->options =
+        (lud_view_options){.path = "world.yaml", .overrides = &still, .loaded = loaded, .context = s};
     lud_error error = {0};
     if (lud_viewer_create(&s->options, &s->viewer, &error)) fail_msg("%s", error.text);
     if (lud_canvas_create_offscreen(1200, 800, 1, &s->canvas, &error)) fail_msg("%s", error.text);

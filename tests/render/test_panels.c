@@ -35,8 +35,20 @@ typedef struct stage {
     lud_canvas *canvas;
 } stage;
 
+/* Nothing moves, and texts are of a size. */
+static const struct lud_scenario_value wishes[] = {{"--still", "view.motion", "false", false},
+                                                   {"--scale", "view.scale", "1.25", false},
+                                                   {"--still", "view.motion", "false", false},
+                                                   {"--scale", "view.scale", "1.5", false}};
+static const lud_scenario_overrides still = {
+    .values = wishes, .n_values = 1, .run = {-1, -1, -1, -1, -1, -1}};
+static const lud_scenario_overrides large = {
+    .values = wishes, .n_values = 2, .run = {-1, -1, -1, -1, -1, -1}};
+static const lud_scenario_overrides larger = {
+    .values = wishes + 2, .n_values = 2, .run = {-1, -1, -1, -1, -1, -1}};
+
 static stage opened(void) {
-    return (stage){.options = {.path = "rooms.yaml", .scale = 1, .no_motion = true}};
+    return (stage){.options = {.path = "rooms.yaml", .overrides = &still}};
 }
 
 static void show(stage *s, int width, int height, float display) {
@@ -153,7 +165,7 @@ static void test_scroll(void **state) {
 static void test_column(void **state) {
     (void)state;
     stage s = opened();
-    s.options.scale = 1.25;
+    s.options.overrides = &large;
     show(&s, 800, 600, 1);
     key(&s, SDLK_TAB, 0);
     key(&s, SDLK_b, 0);
@@ -209,7 +221,7 @@ static void test_scale(void **state) {
     key(&s, SDLK_F11, 0);
     assert_false(lud_viewer_wants_full_screen(s.viewer));
     closed(&s);
-    s.options.scale = 1.5;
+    s.options.overrides = &larger;
     show(&s, 1280, 960, 1);
     assert_true(fabsf(lud_canvas_scale(s.canvas) - 1.5f) < 0.01f);
     /* screenshots are what is seen */

@@ -52,12 +52,15 @@ static lud_status loaded(void *context, const lud_scenario *scenario, lud_cast *
     return LUD_OK;
 }
 
+static const struct lud_scenario_value speed = {"--speed", "view.speed", "20", false};
+static const lud_scenario_overrides fast = {.values = &speed, .n_values = 1, .run = {-1, -1, -1, -1, -1, -1}};
+
 static void open_stage(stage *s, bool once, bool follows) {
     *s = (stage){.training = {.look = look, .save = save, .stop = stop, .running = true, .share = 0.25}};
     snprintf(s->training.state, sizeof s->training.state, "iteration 50 of 200, 1:05, 3:15 left");
     s->options = (lud_view_options){.path = "rooms.yaml",
                                     .text = scenario_text,
-                                    .speed = 20,
+                                    .overrides = &fast,
                                     .playing = true,
                                     .once = once,
                                     .training = follows ? &s->training : NULL,

@@ -242,14 +242,15 @@ static void test_view_section(void **state) {
     write_file("plain.yaml", "ludus: 1\nname: plain\nworld: particle\nparticle: {task: simple}\n");
     write_file("shown.yaml", "ludus: 1\nname: plain\nworld: particle\nparticle: {task: simple}\n"
                              "view: {theme: dark, motion: false, speed: 0.5}\n");
-    const lud_theme_name light = LUD_THEME_LIGHT;
+    const struct lud_scenario_value wishes[] = {{"--theme", "view.theme", "light", true},
+                                                {"--speed", "view.speed", "100", false}};
+    const lud_scenario_overrides wished = {.values = wishes, .n_values = 2, .run = lud_run_as_written};
     static const size_t steps[] = {6, 1, 25};
     uint32_t corner[3];
     for (int k = 0; k < 3; k++) {
         stage shown = {.options = {.path = k ? "shown.yaml" : "plain.yaml", .playing = true, .once = true},
                        .canvas = s->canvas};
-        if (k == 2) shown.options.theme = &light;
-        if (k == 2) shown.options.speed = 100;
+        if (k == 2) shown.options.overrides = &wished;
         lud_error error = {0};
         if (lud_viewer_create(&shown.options, &shown.viewer, &error)) fail_msg("%s", error.text);
         lud_viewer_draw(shown.viewer, s->canvas);

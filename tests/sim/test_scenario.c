@@ -89,9 +89,9 @@ static void test_errors(void **state) {
                "s.yaml:3:7: name: expected text, found a list of 1");
     read_fails("ludus: 1\nworld: multigrid\nrun: {seed: -1}\n",
                "s.yaml:3:13: seed: expected an integer of at least 0, found '-1'");
-    read_fails(
-        "ludus: 1\nworld: multigrid\nview: {nonsense: 1}\n",
-        "s.yaml:3:8: expected theme, speed, motion, goals or labels as key in 'view', found 'nonsense'");
+    read_fails("ludus: 1\nworld: multigrid\nview: {nonsense: 1}\n",
+               "s.yaml:3:8: expected theme, speed, motion, goals, labels, successors, size, scale, agent, "
+               "cell, panels, camera, overlay or caption as key in 'view', found 'nonsense'");
     read_fails("ludus: 1\nworld: multigrid\nview: {theme: drak}\n",
                "s.yaml:3:15: theme: expected light or dark, found 'drak'; did you mean 'dark'?");
     read_fails("ludus: 1\nworld: multigrid\n", "s.yaml:1:1: expected the section 'multigrid', found none");

@@ -191,7 +191,7 @@ static void draw_differences(panel *p) {
         p->y += p->row;
         if (!end) break;
     }
-    lud_text_free(&text);
+    lud_canvas_text_done(p->canvas, &text);
 }
 
 void lud_comparison_panel_draw(const lud_compared *c, lud_canvas *canvas, const lud_theme *theme, lud_box box,

@@ -27,7 +27,7 @@ static const char *const help_lines[][2] = {
     {"E   Q   Enter", "pick up, drop, use"},
     {"1 ... 9", "an action by its number"},
     {"Keep", NULL},
-    {"S", "screenshot"},
+    {"S   Shift S", "screenshot; the view as a file"},
     {"V", "record on, off"},
     {"E", "edit the world"},
     {"Ctrl S   Ctrl E", "training: save, save and end"},

@@ -103,8 +103,8 @@ static void draw_keys(cursor *c, int agent) {
         lud_text_append(&keys, "%d\t%s\n", a + 1, choice.bytes ? choice.bytes : "");
     }
     if (keys.bytes) pairs(c, keys.bytes);
-    lud_text_free(&keys);
-    lud_text_free(&choice);
+    lud_canvas_text_done(c->canvas, &keys);
+    lud_canvas_text_done(c->canvas, &choice);
 }
 
 /* The world's small picture of an agent; a disc where it draws none. */
@@ -142,8 +142,8 @@ static void draw_exchange(cursor *c, int agent) {
         small_heading(c, "It had read");
         lines(c, read.bytes ? read.bytes : "");
     }
-    lud_text_free(&read);
-    lud_text_free(&written);
+    lud_canvas_text_done(c->canvas, &read);
+    lud_canvas_text_done(c->canvas, &written);
 }
 
 static void draw_agent(cursor *c, int agent) {
@@ -162,7 +162,7 @@ static void draw_agent(cursor *c, int agent) {
     lud_text_clear(&text);
     append_last_action(c, agent, "-", &text);
     pair(c, "last action", text.bytes ? text.bytes : "");
-    lud_text_free(&text);
+    lud_canvas_text_done(c->canvas, &text);
     char number[64];
     pair(c, "policy",
          c->what->takeover->taken[agent] ? "you" : lud_cast_get(c->stage->cast, agent)->kind->name);
@@ -215,7 +215,7 @@ static void draw_agent_rows(cursor *c, float height) {
                                 name);
         c->y += height;
     }
-    lud_text_free(&action);
+    lud_canvas_text_done(c->canvas, &action);
 }
 
 static float chip_width(const cursor *c) {
@@ -343,6 +343,16 @@ static void draw_returns(cursor *c) {
     c->y += height;
 }
 
+/* Lines as one, with semicolons between them. */
+static void join_lines(const char *text, lud_text *line) {
+    lud_text_clear(line);
+    for (const char *at = text; at && *at; at++)
+        if (*at != '\n')
+            lud_text_append(line, "%c", *at);
+        else if (at[1])
+            lud_text_append(line, "; ");
+}
+
 /* ---- successors ---- */
 
 static void draw_successors(cursor *c) {
@@ -354,7 +364,7 @@ static void draw_successors(cursor *c) {
         pair(c, "none", "this world has no exact model");
         return;
     }
-    lud_text text = {0};
+    lud_text text = {0}, line = {0};
     for (int i = 0; i < c->layout->n_agents; i++) {
         if (i) lud_text_append(&text, ", ");
         append_action(c, state, i, list->plan[i], &text);
@@ -378,8 +388,7 @@ static void draw_successors(cursor *c) {
         const lud_draw_world *kind = c->stage->drawing->kind;
         if (kind->describe_change)
             kind->describe_change(c->stage->drawing, state, found->states + best * found->state_bytes, &text);
-        for (char *b = text.bytes; b && *b; b++)
-            if (*b == '\n') *b = b[1] ? ';' : 0;
+        join_lines(text.bytes, &line);
         float bar = 56 * c->s;
         lud_box box = {c->x, c->y + 3 * c->s, bar, c->row - 4 * c->s};
         lud_canvas_round_rect(c->canvas, box, 3 * c->s, c->theme->grid_line);
@@ -390,10 +399,11 @@ static void draw_successors(cursor *c) {
         lud_canvas_text(c->canvas, c->x + 6 * c->s, c->y, LUD_TEXT_SMALL, c->theme->text, percent);
         const float top = c->y;
         wrapped(c, c->x + bar + 8 * c->s, c->width - bar - 8 * c->s, c->row, LUD_TEXT_SMALL, c->theme->muted,
-                text.bytes ? text.bytes : "");
+                line.bytes ? line.bytes : "");
         c->y = fmaxf(c->y, top + c->row) + 3 * c->s;
     }
-    lud_text_free(&text);
+    lud_canvas_text_done(c->canvas, &line);
+    lud_canvas_text_done(c->canvas, &text);
 }
 
 /* What is selected, or the scenario. */
@@ -410,7 +420,7 @@ static void draw_subject(cursor *c) {
             kind->describe_cell(c->stage->drawing, lud_player_state(player), selection->cell_x,
                                 selection->cell_y, &text);
         if (text.bytes) pairs(c, text.bytes);
-        lud_text_free(&text);
+        lud_canvas_text_done(c->canvas, &text);
     } else {
         char text[64];
         heading(c, scenario->name ? scenario->name : scenario->world->name);

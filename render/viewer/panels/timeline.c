@@ -27,7 +27,10 @@ void lud_timeline_add(lud_timeline *t, const lud_stage *stages, int n) {
     if (position >= t->capacity) {
         size_t capacity = position * 2 + 64;
         uint8_t *events = realloc(t->events, capacity);
-        if (!events) return;
+        if (!events) {
+            t->incomplete = true;
+            return;
+        }
         memset(events + t->capacity, 0, capacity - t->capacity);
         t->events = events;
         t->capacity = capacity;
@@ -117,6 +120,7 @@ void lud_timeline_draw(const lud_timeline *t, lud_canvas *canvas, const lud_them
                           lud_mixed(theme->grid_line, theme->muted, 0.6f));
     lud_canvas_round_rect(canvas, (lud_box){track.x, middle - bar * 0.5f, done, bar}, bar * 0.5f,
                           theme->accent);
+    if (t->incomplete) lud_canvas_miss(canvas);
     float last_mark = -100;
     for (size_t k = 1; k < known && k < t->capacity; k++) {
         float x = track.x + unit * (float)k;

@@ -19,6 +19,7 @@ typedef struct lud_timeline {
     lud_box buttons[LUD_BUTTONS];
     uint8_t *events; /* [capacity] lud_step_event of the step that led to a state */
     size_t capacity;
+    bool incomplete; /* there was no memory for some */
 } lud_timeline;
 
 void lud_timeline_free(lud_timeline *timeline);
