@@ -196,6 +196,7 @@ static bool make_absolute(lud_arena *arena, const char *file, lud_proof_options 
 
 /* A file that cannot be opened is told where the scenario names it. */
 static lud_status check_files(const lud_proof_options *o, const lud_tree *section, lud_error *error) {
+    if (!o->facts) return LUD_OK; /* loading tells what is not named */
     const struct {
         const char *section, *key, *path;
     } files[] = {{NULL, "facts", o->facts},

@@ -81,7 +81,7 @@ static void test_without_sdl_experiments(void **state) {
              "set: {learner.steps: 2000}\nvariants: {only: {}}\nbaseline: only\n",
              LUDUS_SOURCE_DIR);
     assert_int_equal(lud_file_write(file, text, strlen(text), NULL), 0);
-    works(WITHOUT("sdl", "experiment", file, "-o", out), "runs.csv and curves.svg");
+    works(WITHOUT("sdl", "experiment", file, "-o", out), "runs.csv, curves.svg and curves.pdf");
     assert_true(lud_file_exists(in_folder("seeds/curves.svg")));
     assert_false(lud_file_exists(in_folder("seeds/curves.png")));
 }
