@@ -121,7 +121,7 @@ static void try_scenarios(const char *page, const char *text) {
         snprintf(path, sizeof path, "%s/page.yaml", folder);
         assert_int_equal(lud_file_write(path, begin, (size_t)(end - begin), &error), LUD_OK);
         program_result r = LUDUS("run", path, "-n", "2");
-        if (r.exit_code && !strstr(r.err, "no such file"))
+        if (r.exit_code && !strcasestr(r.err, "no such file"))
             fail_msg("a scenario of %s is not one: %s", page, r.err);
         n_scenarios += r.exit_code == 0;
         program_free(&r);
