@@ -40,7 +40,7 @@ demo: program
 # What a newcomer runs: the build, the suite without its long tests, every fuzz target for a moment. The last line says what passed.
 test: install-deps-mpi build python-packages
 	@$(CTEST) --test-dir $(BUILD) -LE long
-	@bash cmake/fuzz.sh $(BUILD) 5000 4
+	@bash cmake/fuzz.sh $(BUILD) 2000 2
 	@bash cmake/test_summary.sh $(BUILD)
 
 # The Python package, built as a wheel, installed in build/python-package and tested with everything that its tests know.

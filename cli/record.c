@@ -80,9 +80,16 @@ static lud_status report(const lud_record_values *values, const lud_record_resul
         return lud_print_json(root, error);
     }
     char text[16], time[24];
+    lud_text files = {0};
+    lud_video_name_frame(values->out, 1, &files);
+    if (files.bytes && strcmp(files.bytes, values->out) != 0) {
+        lud_text_append(&files, " to ");
+        lud_video_name_frame(values->out, r->frames, &files);
+    }
     printf("%s: %" PRId64 " frames of %d x %d, %" PRId64 " steps, in %s (drawing alone %s frames/s)\n",
-           values->out, r->frames, r->width, r->height, r->steps, lud_format_seconds(r->seconds, time),
-           lud_format_count(rate, text));
+           files.failed ? values->out : files.bytes, r->frames, r->width, r->height, r->steps,
+           lud_format_seconds(r->seconds, time), lud_format_count(rate, text));
+    lud_text_free(&files);
     return LUD_OK;
 }
 

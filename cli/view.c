@@ -179,7 +179,7 @@ static lud_status run(void *data, const char *const *arguments, int n_arguments,
 
 const lud_verb lud_verb_view = {
     .name = "view",
-    .about = "open a window: watch, pause, step, rewind, inspect, take the controls",
+    .about = "open a window: watch, pause, step, rewind, inspect, take the controls, edit a grid",
     .arguments = "SCENARIO|RUN|DATA.h5 [RUN ...]",
     .min_arguments = 1,
     .max_arguments = LUD_SIDES,

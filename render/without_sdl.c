@@ -25,6 +25,11 @@ lud_status lud_video_check_path(const char *path, lud_error *error) {
     return without(path, "record a data set (.h5)", error);
 }
 
+void lud_video_name_frame(const char *path, int64_t frame, lud_text *name) {
+    (void)frame; /* there is none */
+    lud_text_append(name, "%s", path);
+}
+
 lud_status lud_record(const lud_model *model, lud_cast *cast, const lud_record_options *options,
                       lud_record_result *result, lud_error *error) {
     (void)model, (void)cast, (void)result;

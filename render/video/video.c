@@ -76,14 +76,23 @@ lud_status lud_video_open(const char *path, lud_video_options options, lud_video
     return status;
 }
 
+void lud_video_name_frame(const char *path, int64_t frame, lud_text *name) {
+    const format *f = format_of(path);
+    if (!f || f->encoding.muxer) {
+        lud_text_append(name, "%s", path);
+        return;
+    }
+    const int stem = (int)(strrchr(path, '.') - path);
+    lud_text_append(name, "%.*s-%05lld%s", stem, path, (long long)frame, path + stem);
+}
+
 static lud_status add_png(lud_video *v, const uint32_t *pixels, int pitch, lud_error *error) {
-    size_t length = strlen(v->path) + 16;
-    char *name = malloc(length);
-    if (!name) return lud_no_memory(error, "a frame");
-    int stem = (int)(strrchr(v->path, '.') - v->path);
-    snprintf(name, length, "%.*s-%05lld%s", stem, v->path, (long long)v->n_frames, v->path + stem);
-    lud_status status = lud_picture_write(name, pixels, v->options.width, v->options.height, pitch, error);
-    free(name);
+    lud_text name = {0};
+    lud_video_name_frame(v->path, v->n_frames, &name);
+    lud_status status = name.failed ? lud_no_memory(error, "a frame")
+                                    : lud_picture_write(name.bytes, pixels, v->options.width,
+                                                        v->options.height, pitch, error);
+    lud_text_free(&name);
     return status;
 }
 
