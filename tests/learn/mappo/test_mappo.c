@@ -264,6 +264,43 @@ static void invariances_hold(void **state) {
     support_mappo_close(&b);
 }
 
+/* Where work is recorded there are at most seventeen numbers of edges, whatever agents see: those added come
+ * behind the others, have no length, end in no node and begin at different ones. */
+static void padded_edges_end_nowhere(void **state) {
+    (void)state;
+    char text[800];
+    support_mappo b = support_mappo_open(graph_text(text, sizeof text, 2));
+    lud_mappo_inputs *in = &b.learner->groups[0].update->inputs;
+    const int64_t per_row = in->shape->n_nodes, n_nodes = 3 * per_row, most = n_nodes * (per_row - 1);
+    int32_t *offsets = in->items[LUD_MAPPO_NODE_OFFSETS].host,
+            *source = in->items[LUD_MAPPO_EDGE_SOURCE].host;
+    float *length = in->items[LUD_MAPPO_EDGE_LENGTH].host;
+    int64_t sizes = 0, last = -1;
+    in->pads_edges = true;
+    for (int64_t n = 0; n <= most; n++) {
+        for (int64_t node = 0; node <= n_nodes; node++) offsets[node] = (int32_t)(n * node / n_nodes);
+        for (int64_t e = 0; e < most; e++) {
+            source[e] = e < n ? (int32_t)(7 * e % n_nodes) : -1;
+            length[e] = 1.0f + (float)e;
+        }
+        lud_mappo_inputs_set_edges(in, n_nodes, n);
+        assert_true(in->n_edges >= n && in->n_edges <= most && in->n_edges - n < most / 16);
+        assert_int_equal(in->edges.n_edges, in->n_edges);
+        assert_int_equal(in->source_edges.rows, n);
+        sizes += in->n_edges != last;
+        last = in->n_edges;
+        for (int64_t e = 0; e < in->n_edges; e++) {
+            assert_true(length[e] == (e < n ? 1.0f + (float)e : 0.0f));
+            if (e < n) assert_int_equal(source[e], 7 * e % n_nodes);
+            assert_in_range(source[e], 0, n_nodes - 1);
+            if (e > n) assert_int_not_equal(source[e], source[e - 1]);
+        }
+    }
+    assert_in_range(sizes, 2, 17 + 1); /* and none at all */
+    in->pads_edges = false;
+    support_mappo_close(&b);
+}
+
 static void scan_equals_step(void **state) {
     (void)state;
     enum { T = 40, S = 5 };
@@ -704,6 +741,7 @@ int main(void) {
         cmocka_unit_test(gradients_reach_the_magnitude),
         cmocka_unit_test(chunks_keep_to_episodes),
         cmocka_unit_test(invariances_hold),
+        cmocka_unit_test(padded_edges_end_nowhere),
         cmocka_unit_test(scan_equals_step),
         cmocka_unit_test(popart_keeps_values_and_trains),
         cmocka_unit_test(runs_publish_values),
