@@ -1,6 +1,7 @@
 /* Where the parts of the picture are, and where the camera looks. */
 #pragma once
 
+#include "render/viewer/panels/column.h"
 #include "render/viewer/panels/comparison.h"
 #include "render/viewer/training.h"
 
@@ -12,11 +13,9 @@ typedef struct lud_view_layout {
     int n;             /* worlds that go in step */
     lud_box heading[LUD_SIDES], side[LUD_SIDES]; /* [n] of each; no heading where there is one */
     lud_camera cameras[LUD_SIDES];               /* [n] as `camera`, in their boxes */
-    lud_box column, timeline;                    /* empty when folded */
-    lud_box training;                            /* above the column; empty where none is followed */
-    lud_box comparison;                          /* there; empty where there is one world */
+    lud_box timeline;                            /* empty when folded */
+    lud_column column;                           /* panels, empty when folded */
     lud_box compared[LUD_SIDES];                 /* the lines of its sides */
-    lud_box overlay;                             /* the lower part of the column; empty without overlays */
     lud_box caption;                             /* below all; empty where there is none */
     lud_camera camera;                           /* of the first world */
     bool fitted;                                 /* the camera follows the window's size: */

@@ -7,6 +7,7 @@
 #include "render/viewer/look.h"
 #include "render/viewer/panels/help.h"
 #include "render/viewer/portrait.h"
+#include "render/viewer/remembered.h"
 #include "render/viewer/viewer_parts.h"
 
 static void free_stages(lud_stage *stages, int n) {
@@ -72,7 +73,7 @@ lud_status lud_viewer_create(const lud_view_options *options, lud_viewer **viewe
     lud_viewer *v = calloc(1, sizeof *v);
     if (!v) return lud_no_memory(error, "the viewer");
     v->options = options;
-    v->selection.agent = v->mouse.grabbed = -1;
+    v->selection.agent = v->mouse.grabbed = v->mouse.edge = -1;
     lud_status status = load(v, NULL, error);
     if (!status && options->episodes) status = show_recorded(v, options->first_episode, error);
     if (status) {
@@ -293,7 +294,8 @@ static bool is_lively(const lud_viewer *v) {
     const lud_view_training *training = v->options->training;
     return lud_viewer_editing_moves(v) || (training && training->version != v->drawn) ||
            v->playback.playing || v->playback.since_step < 1 || v->message.text[0] ||
-           lud_pointer_waits(&v->pointer) || v->mouse.dragging || v->mouse.scrubbing;
+           lud_pointer_waits(&v->pointer) || v->mouse.dragging || v->mouse.scrubbing ||
+           v->mouse.edge != LUD_NO_EDGE;
 }
 
 bool lud_viewer_moving(const lud_viewer *v) {
@@ -356,6 +358,29 @@ void lud_viewer_keep_look(lud_viewer *v) {
     else
         lud_message_say(&v->message, 5, "Saved %s: ludus record ... --view %s", v->recording.last_file,
                         v->recording.last_file);
+}
+
+void lud_viewer_remember(lud_viewer *v) {
+    lud_error error = {0};
+    if (v->remembers && lud_remembered_write(v->options->remembered, &v->panels, &error))
+        lud_message_error(&v->message, 10, &error);
+}
+
+void lud_viewer_fold(lud_viewer *v, int panel) {
+    bool *folded = lud_panel_folded(&v->panels, panel);
+    if (!folded) return;
+    *folded = !*folded;
+    lud_viewer_remember(v);
+}
+
+void lud_viewer_forget_panels(lud_viewer *v) {
+    lud_error error = {0};
+    v->panels = v->stages[0].scenario->view.panels;
+    v->shown.panels = v->panels.show != LUD_VIEW_NEVER;
+    if (v->remembers && lud_remembered_forget(v->options->remembered, &error))
+        lud_message_error(&v->message, 10, &error);
+    else
+        lud_message_say(&v->message, 2, "Panels as at first");
 }
 
 void lud_viewer_toggle_recording(lud_viewer *v) {
@@ -474,8 +499,61 @@ static void end_panel(lud_viewer *v, int panel, lud_canvas *canvas, const lud_th
     lud_canvas_rect(canvas, (lud_box){box.x, box.y + box.h - 1, box.w, 1}, theme->grid_line);
 }
 
+static void draw_inspector(lud_viewer *v, lud_canvas *canvas, const lud_theme *theme, lud_box box,
+                           bool about) {
+    lud_inspector_draw(&v->inspector, &v->scrolls[LUD_PANEL_INSPECTOR], canvas, theme, box,
+                       &(lud_inspected){.stage = v->stage,
+                                        .selection = &v->selection,
+                                        .takeover = &v->takeover,
+                                        .successors = v->shown.successors ? &v->successors : NULL,
+                                        .playing = v->playback.playing,
+                                        .about = about});
+}
+
+/* The panels that are open, at their places. */
+static void draw_contents(lud_viewer *v, lud_canvas *canvas, const lud_theme *theme) {
+    lud_view_layout *l = &v->layout;
+    const lud_panel_place *panels = l->column.panels;
+    const lud_box comparison = panels[LUD_PANEL_COMPARISON].box, training = panels[LUD_PANEL_TRAINING].box,
+                  inspector = panels[LUD_PANEL_INSPECTOR].box, overlay = panels[LUD_PANEL_OVERLAY].box;
+    if (inspector.h > 0) draw_inspector(v, canvas, theme, inspector, overlay.h <= 0);
+    if (comparison.h > 0) {
+        const lud_compared what = compared(v);
+        const float high = lud_comparison_panel_height(&what, canvas, INFINITY);
+        lud_comparison_panel_draw(&what, canvas, theme,
+                                  begin_panel(v, LUD_PANEL_COMPARISON, canvas, comparison, high),
+                                  l->compared);
+        end_panel(v, LUD_PANEL_COMPARISON, canvas, theme);
+    }
+    if (training.h > 0) {
+        const float high = lud_training_panel_height(v->options->training, canvas, 1e5f);
+        lud_training_panel_draw(v->options->training, canvas, theme,
+                                begin_panel(v, LUD_PANEL_TRAINING, canvas, training, high));
+        end_panel(v, LUD_PANEL_TRAINING, canvas, theme);
+    }
+    if (overlay.h > 0) {
+        const float high = lud_overlay_panel_height(v->stage->overlay, canvas);
+        lud_overlay_draw_panel(v->stage->overlay, canvas, theme,
+                               begin_panel(v, LUD_PANEL_OVERLAY, canvas, overlay, high), v->stage->player,
+                               lud_stage_length(v->stage));
+        end_panel(v, LUD_PANEL_OVERLAY, canvas, theme);
+    }
+}
+
+/* Titles, with what the mouse is at; a recording has no mouse. */
+static void draw_titles(const lud_viewer *v, lud_canvas *canvas, const lud_theme *theme) {
+    const lud_column *column = &v->layout.column;
+    const bool moused = !v->portrait.on;
+    const float x = moused ? v->pointer.x : -1, y = moused ? v->pointer.y : -1;
+    int edge = moused ? v->mouse.edge : LUD_NO_EDGE;
+    if (moused && edge == LUD_NO_EDGE && !v->mouse.dragging && !v->mouse.scrubbing)
+        edge = lud_column_edge_at(column, x, y);
+    lud_column_draw(column, canvas, theme, x, y, edge);
+}
+
 static void draw_panels(lud_viewer *v, lud_canvas *canvas, const lud_theme *theme) {
     lud_view_layout *l = &v->layout;
+    const lud_box column = l->column.box;
     lud_error error = {0};
     v->inspector = (lud_inspector){0};
     for (int k = 0; k < LUD_PANELS; k++) v->scrolls[k].box = (lud_box){0};
@@ -484,43 +562,15 @@ static void draw_panels(lud_viewer *v, lud_canvas *canvas, const lud_theme *them
         lud_timeline_draw(&v->timeline, canvas, theme, v->stages, v->n_stages, &v->playback,
                           v->recording.on && !v->portrait.on);
     }
-    if (l->column.w <= 0) return;
+    if (column.w <= 0) return;
     if (v->shown.successors &&
         lud_successor_list_update(&v->successors, v->stage, v->takeover.chosen, &error)) {
         lud_message_error(&v->message, 6, &error);
         if (error.status == LUD_ERROR_MEMORY) lud_canvas_miss(canvas);
     }
-    lud_canvas_rect(canvas, (lud_box){l->column.x, 0, l->column.w, l->world.h}, theme->ground);
-    if (v->panels.inspector)
-        lud_inspector_draw(&v->inspector, &v->scrolls[LUD_PANEL_INSPECTOR], canvas, theme, l->column,
-                           &(lud_inspected){.stage = v->stage,
-                                            .selection = &v->selection,
-                                            .takeover = &v->takeover,
-                                            .successors = v->shown.successors ? &v->successors : NULL,
-                                            .playing = v->playback.playing,
-                                            .about = l->overlay.h <= 0});
-    if (l->comparison.h > 0) {
-        const lud_compared what = compared(v);
-        const float high = lud_comparison_panel_height(&what, canvas, INFINITY);
-        lud_comparison_panel_draw(&what, canvas, theme,
-                                  begin_panel(v, LUD_PANEL_COMPARISON, canvas, l->comparison, high),
-                                  l->compared);
-        end_panel(v, LUD_PANEL_COMPARISON, canvas, theme);
-    }
-    if (l->training.h > 0) {
-        const lud_view_training *training = v->options->training;
-        const float high = lud_training_panel_height(training, canvas, 1e5f);
-        lud_training_panel_draw(training, canvas, theme,
-                                begin_panel(v, LUD_PANEL_TRAINING, canvas, l->training, high));
-        end_panel(v, LUD_PANEL_TRAINING, canvas, theme);
-    }
-    if (l->overlay.h > 0) {
-        const float high = lud_overlay_panel_height(v->stage->overlay, canvas);
-        lud_overlay_draw_panel(v->stage->overlay, canvas, theme,
-                               begin_panel(v, LUD_PANEL_OVERLAY, canvas, l->overlay, high), v->stage->player,
-                               lud_stage_length(v->stage));
-        end_panel(v, LUD_PANEL_OVERLAY, canvas, theme);
-    }
+    lud_canvas_rect(canvas, (lud_box){column.x, 0, column.w, l->world.h}, theme->ground);
+    draw_contents(v, canvas, theme);
+    draw_titles(v, canvas, theme);
 }
 
 static void draw_caption(const lud_viewer *v, lud_canvas *canvas, const lud_theme *theme) {

@@ -27,6 +27,7 @@ typedef struct lud_view_options {
     bool playing;                            /* starts by itself */
     bool once;                               /* stops where an episode ends; else the next begins */
     const char *keep;            /* file that the look is written to, see lud_viewer_save_look; null: none */
+    const char *remembered;      /* file of how the user has put the panels, see remembered.h; null: none */
     lud_view_training *training; /* is followed: agents act as it teaches them; null: none */
     /* Called when the scenario was loaded, and after every change of its file: may let other policies act
      * (lud_cast_set) and give a source of overlays, which the viewer takes over. Null: not called. */

@@ -15,11 +15,10 @@
 typedef struct lud_mouse {
     bool dragging, scrubbing, dragged;
     int grabbed; /* thing that follows the mouse, -1: none */
+    int edge;    /* of panels that does, LUD_NO_EDGE: none */
     float x, y;
+    float beside; /* pixels between the edge and the mouse */
 } lud_mouse;
-
-/* Panels that are scrolled. */
-enum { LUD_PANEL_TRAINING, LUD_PANEL_COMPARISON, LUD_PANEL_INSPECTOR, LUD_PANEL_OVERLAY, LUD_PANELS };
 
 /* It paints for a film, in which nothing is that passes: what moves, and how far it is. */
 typedef struct lud_portrait {
@@ -42,6 +41,7 @@ struct lud_viewer {
     lud_successor_list successors;
     lud_shown shown;
     lud_view_panels panels; /* which, and how large */
+    bool remembers;         /* how panels are put is that of the user's file, and goes there */
     char *look;             /* what the view said when it was taken over, as text; or null */
     lud_portrait portrait;
     lud_view_layout layout;
@@ -82,5 +82,11 @@ void lud_viewer_next_episode(lud_viewer *viewer);
 void lud_viewer_show_recorded(lud_viewer *viewer, int64_t number);
 /* Writes the look as a view file, of the name that the options give or the next that is free. */
 void lud_viewer_keep_look(lud_viewer *viewer);
+/* Folds a panel, or unfolds it. */
+void lud_viewer_fold(lud_viewer *viewer, int panel);
+/* Keeps how panels are put for the next window, where the options name a file for it. */
+void lud_viewer_remember(lud_viewer *viewer);
+/* Panels as they were before anybody folded or dragged them, also in the next window. */
+void lud_viewer_forget_panels(lud_viewer *viewer);
 void lud_viewer_screenshot(lud_viewer *viewer);
 void lud_viewer_toggle_recording(lud_viewer *viewer);
