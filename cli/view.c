@@ -18,7 +18,7 @@
 typedef struct view_values {
     lud_scenario_flags scenario;
     lud_view_flags shown;
-    int64_t episode;
+    int64_t episode, envs;
     const char *save_view;
     bool play, once, follow;
 } view_values;
@@ -28,6 +28,8 @@ static const lud_flag flags[] = {
     REAL_FLAG("speed", 0, shown.speed, 0.25, 256, "N",
               "steps a second while playing (as the scenario says, else 4)"),
     INT_FLAG("episode", 0, episode, 0, 1e12, "N", "data set: begin with this one"),
+    INT_FLAG("envs", 'e', envs, 1, LUD_SIDES, "N",
+             "environments with seeds that follow each other, in step as a grid; a click shows one large"),
     SWITCH_FLAG("play", 'p', play, "start playing at once"),
     SWITCH_FLAG("once", 0, once, "stop where an episode ends; else the next begins"),
     SWITCH_FLAG("follow", 0, follow,
@@ -81,6 +83,7 @@ static lud_status view_data(const view_values *values, const char *path, const c
     overrides.run = lud_run_as_written;
     const lud_view_options options = {.path = path,
                                       .text = view.info->scenario,
+                                      .n_environments = (int)values->envs,
                                       .episodes = &view.source,
                                       .first_episode = values->episode,
                                       .overrides = &overrides,
@@ -143,6 +146,7 @@ static lud_status show(const view_values *values, const shown *s, const char *re
                                 .run = s->sides[0].run,
                                 .others = s->sides + 1,
                                 .n_others = s->n - 1,
+                                .n_environments = (int)values->envs,
                                 .overrides = &overrides,
                                 .playing = values->play || values->follow,
                                 .once = values->once,
@@ -199,7 +203,7 @@ const lud_verb lud_verb_view = {
     .about = "open a window: watch, pause, step, rewind, inspect, take the controls, edit a grid",
     .arguments = "SCENARIO|RUN|DATA.h5 [RUN ...]",
     .min_arguments = 1,
-    .max_arguments = LUD_SIDES,
+    .max_arguments = LUD_SIDES_COMPARED,
     .flags = flags,
     .n_flags = sizeof flags / sizeof *flags,
     .value_bytes = sizeof(view_values),

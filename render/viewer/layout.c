@@ -14,7 +14,7 @@ static lud_column_wishes wishes_of(const lud_canvas *canvas, const lud_compared 
     lud_column_wishes w = {0};
     if (training && panels->training)
         w.height[LUD_PANEL_TRAINING] = lud_training_panel_height(training, canvas, column * 0.45f);
-    if (compared->n > 1 && panels->comparison)
+    if (compared->n > 1 && !stage->apart && panels->comparison)
         w.height[LUD_PANEL_COMPARISON] = lud_comparison_panel_height(compared, canvas, column * 0.5f);
     if (stage->overlay && panels->overlay)
         w.height[LUD_PANEL_OVERLAY] = lud_overlay_panel_height(stage->overlay, canvas);
@@ -56,9 +56,13 @@ static void divide_panels(lud_view_layout *l, const lud_canvas *canvas, const lu
 }
 
 /* Worlds side by side in what the panels leave. */
-static void divide_world(lud_view_layout *l, const lud_canvas *canvas, const lud_drawing *drawing) {
-    const float heading = l->n > 1 ? (float)lud_sides_heading_height(canvas) : 0;
+static void divide_world(lud_view_layout *l, const lud_canvas *canvas, const lud_stage *first) {
+    const lud_drawing *drawing = first->drawing;
+    const float heading = l->n == 1      ? 0
+                          : first->apart ? (float)lud_sides_label_height(canvas)
+                                         : (float)lud_sides_heading_height(canvas);
     lud_box boxes[LUD_SIDES];
+    l->lead = 0;
     lud_sides_divide(l->n, drawing->kind->extent(drawing), l->world, heading, boxes);
     for (int k = 0; k < l->n; k++) {
         const lud_box b = boxes[k];
@@ -67,26 +71,39 @@ static void divide_world(lud_view_layout *l, const lud_canvas *canvas, const lud
     }
 }
 
+/* One of several in all that the panels leave. */
+static void show_alone(lud_view_layout *l, int chosen) {
+    lud_box whole[LUD_SIDES]; /* as of one that is alone */
+    memset(l->heading, 0, sizeof l->heading);
+    memset(l->side, 0, sizeof l->side);
+    lud_sides_grid(1, 1, l->world, whole);
+    l->side[chosen] = whole[0];
+    l->lead = chosen;
+}
+
 void lud_view_layout_spread(lud_view_layout *l) {
     for (int k = 0; k < l->n; k++) {
         l->cameras[k] = l->camera;
-        if (k) lud_camera_set_viewport(&l->cameras[k], l->side[k]);
+        if (k != l->lead) lud_camera_set_viewport(&l->cameras[k], l->side[k]);
     }
 }
 
 void lud_view_layout_divide(lud_view_layout *l, const lud_canvas *canvas, const lud_compared *compared,
-                            const lud_view_training *training, const lud_view_panels *panels, bool fresh,
-                            float caption, bool selected) {
+                            const lud_view_training *training, const lud_view_panels *panels, bool alone,
+                            bool fresh, float caption, bool selected) {
     l->n = compared->n;
     divide_panels(l, canvas, compared, training, panels, caption, selected);
     if (fresh) l->world.h -= 24 * l->scale; /* room for the line of keys */
-    divide_world(l, canvas, compared->stages[0].drawing);
+    if (alone)
+        show_alone(l, compared->chosen);
+    else
+        divide_world(l, canvas, &compared->stages[0]);
 }
 
 void lud_view_layout_fit(lud_view_layout *l, const lud_drawing *drawing) {
     const bool stays = l->follow && !l->at_once;
     const float x = l->camera.centre[0], y = l->camera.centre[1];
-    lud_camera_fit(&l->camera, l->side[0], drawing->kind->extent(drawing), 18 * l->scale,
+    lud_camera_fit(&l->camera, l->side[l->lead], drawing->kind->extent(drawing), 18 * l->scale,
                    drawing->kind->whole_cells);
     if (stays)
         lud_camera_look(&l->camera, l->zoom, x, y);
@@ -101,6 +118,12 @@ void lud_view_layout_fit_whole(lud_view_layout *l, const lud_drawing *drawing) {
     l->follow = l->centred = false;
     l->zoom = 1;
     lud_view_layout_fit(l, drawing);
+}
+
+void lud_view_layout_fit_next(lud_view_layout *l) {
+    l->follow = l->centred = false;
+    l->zoom = 1;
+    l->fitted = true;
 }
 
 void lud_view_layout_zoom(lud_view_layout *l, float factor, float x, float y) {

@@ -27,14 +27,14 @@ static lud_status load(lud_viewer *v, const uint64_t *seed, lud_error *error) {
     lud_takeover takeover = {0};
     lud_successor_list successors = {0};
     lud_tree_files files = {0};
-    const int n = v->options->n_others + 1;
+    const int n = lud_stages_number(v->options);
     lud_status status = lud_stages_load(v->options, seed, stages, &files, error);
     lud_file_watch_set(&v->watch, files); /* those of a scenario with a mistake are watched too */
     if (!status) status = lud_takeover_create(lud_stage_layout(&stages[0]), &takeover, error);
     if (!status) status = lud_successor_list_create(lud_stage_layout(&stages[0]), &successors, error);
     if (status) {
         lud_takeover_free(&takeover);
-        free_stages(stages, n);
+        free_stages(stages, LUD_SIDES);
         return status;
     }
     if (v->recording.on) lud_viewer_toggle_recording(v); /* the picture may have another shape now */
@@ -82,6 +82,7 @@ lud_status lud_viewer_create(const lud_view_options *options, lud_viewer **viewe
     }
     v->playback.playing = options->playing;
     v->plays_on = !options->once;
+    v->grid = v->stages[0].apart;
     lud_pointer_quiet(&v->pointer);
     lud_look_apply(v);
     *viewer = v;
@@ -151,6 +152,16 @@ void lud_viewer_choose_side(lud_viewer *v, int side) {
     lud_viewer_forget_plans(v);
 }
 
+bool lud_viewer_shows_alone(const lud_viewer *v) {
+    return v->n_stages > 1 && v->stage->apart && !v->grid;
+}
+
+void lud_viewer_show_grid(lud_viewer *v, bool grid) {
+    if (v->recording.on) lud_viewer_toggle_recording(v); /* its picture has another shape */
+    v->grid = grid;
+    lud_view_layout_fit_next(&v->layout);
+}
+
 /* ---- time ---- */
 
 void lud_viewer_forget_plans(lud_viewer *v) {
@@ -197,19 +208,13 @@ void lud_viewer_seek(lud_viewer *v, size_t position) {
     lud_viewer_forget_plans(v);
 }
 
-/* The others go to where the first has begun. */
-static void begin_together(lud_viewer *v) {
+void lud_viewer_restart(lud_viewer *v, uint64_t seed) {
     lud_error error = {0};
     const lud_sides sides = lud_viewer_sides(v);
-    if (lud_sides_begin(&sides, &error)) lud_message_error(&v->message, 10, &error);
-    lud_viewer_forget_plans(v);
-}
-
-void lud_viewer_restart(lud_viewer *v, uint64_t seed) {
-    lud_player_restart(v->stages[0].player, seed);
-    begin_together(v);
-    lud_playback_jump(&v->playback);
     lud_message_say(&v->message, 3, "Seed %llu", (unsigned long long)seed);
+    if (lud_sides_restart(&sides, seed, &error)) lud_message_error(&v->message, 10, &error);
+    lud_viewer_forget_plans(v);
+    lud_playback_jump(&v->playback);
 }
 
 void lud_viewer_next_episode(lud_viewer *v) {
@@ -226,9 +231,10 @@ void lud_viewer_next_episode(lud_viewer *v) {
         if (load(v, &seed, &error)) lud_message_error(&v->message, 10, &error);
         return;
     }
-    lud_viewer_seek(v, lud_player_known(player) - 1);
-    lud_player_next_episode(player);
-    begin_together(v);
+    const lud_sides sides = lud_viewer_sides(v);
+    if (lud_sides_next_episode(&sides, &error)) lud_message_error(&v->message, 10, &error);
+    lud_playback_jump(&v->playback);
+    lud_viewer_forget_plans(v);
 }
 
 void lud_viewer_show_recorded(lud_viewer *v, int64_t number) {
@@ -245,7 +251,7 @@ void lud_viewer_show_recorded(lud_viewer *v, int64_t number) {
 
 static void load_again(lud_viewer *v) {
     lud_error error = {0};
-    uint64_t seed = lud_player_seed(v->stage->player);
+    uint64_t seed = lud_player_seed(v->stages[0].player);
     if (load(v, &seed, &error))
         lud_message_error(&v->message, INFINITY, &error);
     else
@@ -389,7 +395,8 @@ void lud_viewer_toggle_recording(lud_viewer *v) {
     const bool starts = !r->on;
     const lud_recorded_view shown = {
         .shown = &v->shown, .caption = caption_of(v), .painter = {v, lud_portrait_paint}};
-    if (starts ? lud_recording_start(r, v->stages, v->n_stages, &shown, &error)
+    const bool alone = lud_viewer_shows_alone(v);
+    if (starts ? lud_recording_start(r, alone ? v->stage : v->stages, alone ? 1 : v->n_stages, &shown, &error)
                : lud_recording_finish(r, &error))
         lud_message_error(&v->message, 10, &error);
     else if (starts)
@@ -439,14 +446,17 @@ static void lay_out(lud_viewer *v, const lud_canvas *canvas, const lud_moment *m
     const lud_shown *shown = &v->shown;
     const lud_compared what = compared(v);
     const bool captioned = shown->caption && caption_of(v).title;
+    lud_view_panels panels = v->panels;
+    if (v->grid) panels.inspector = panels.overlay = false; /* they are about one, which a click chooses */
     lud_view_layout_divide(l, canvas, &what, v->options->training,
-                           shown->panels && !shown->fresh ? &v->panels : NULL, shown->fresh,
-                           captioned ? (float)lud_caption_height(canvas) : 0, v->selection.agent >= 0);
+                           shown->panels && !shown->fresh ? &panels : NULL, lud_viewer_shows_alone(v),
+                           shown->fresh, captioned ? (float)lud_caption_height(canvas) : 0,
+                           v->selection.agent >= 0);
     lud_timeline_lay_out(&v->timeline, l->timeline, l->scale);
     if (l->fitted)
         lud_view_layout_fit(l, v->stages[0].drawing);
     else
-        lud_camera_set_viewport(&l->camera, l->side[0]);
+        lud_camera_set_viewport(&l->camera, l->side[l->lead]);
     if (l->follow && v->selection.agent >= 0) {
         float x, y;
         v->stage->drawing->kind->agent_position(v->stage->drawing, moment, v->selection.agent, &x, &y);
@@ -464,6 +474,7 @@ static void draw_worlds(lud_viewer *v, lud_canvas *canvas, const lud_theme *them
     for (int k = 0; k < v->n_stages; k++) {
         lud_drawing *drawing = v->stages[k].drawing;
         const lud_moment *moment = &moments[k];
+        if (l->side[k].w <= 0) continue;
         lud_canvas_layer_choose(canvas, k);
         lud_canvas_clip(canvas, l->side[k]);
         if (moment->overlay) lud_overlay_select(moment->overlay, moment->state, v->selection.agent);
@@ -472,7 +483,7 @@ static void draw_worlds(lud_viewer *v, lud_canvas *canvas, const lud_theme *them
         lud_sides_draw_marks(&sides, k, canvas, theme, &l->cameras[k], moments);
         lud_canvas_unclip(canvas);
     }
-    if (v->n_stages == 1) return;
+    if (v->n_stages == 1 || lud_viewer_shows_alone(v)) return;
     lud_box boxes[LUD_SIDES];
     for (int k = 0; k < v->n_stages; k++) {
         lud_sides_draw_heading(&sides, k, canvas, theme, l->heading[k], &v->stages[k] == v->stage);
@@ -574,7 +585,8 @@ static void draw_panels(lud_viewer *v, lud_canvas *canvas, const lud_theme *them
 }
 
 static void draw_caption(const lud_viewer *v, lud_canvas *canvas, const lud_theme *theme) {
-    const lud_sides sides = lud_viewer_sides(v);
+    const bool alone = lud_viewer_shows_alone(v);
+    const lud_sides sides = lud_stage_sides(alone ? v->stage : v->stages, alone ? 1 : v->n_stages);
     const lud_caption caption = caption_of(v);
     if (v->layout.caption.h > 0 && caption.title)
         lud_caption_draw(&caption, canvas, theme, v->layout.caption, &sides);

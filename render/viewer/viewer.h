@@ -20,9 +20,11 @@ typedef struct lud_view_options {
     const char *run;             /* folder of the RUN that acts, for captions; null: none */
     const lud_view_side *others; /* [n_others] */
     int n_others;
-    const char *text;             /* the scenario itself, `path` its name; null: it is read from there */
-    lud_episode_source *episodes; /* are shown, of that scenario; null: the cast plays */
-    int64_t first_episode;        /* of them */
+    int n_environments; /* above 1: so many of the first side's, with seeds that follow each other; no others
+                         */
+    const char *text;   /* the scenario itself, `path` its name; null: it is read from there */
+    lud_episode_source *episodes;            /* are shown, of that scenario; null: the cast plays */
+    int64_t first_episode;                   /* of them */
     const lud_scenario_overrides *overrides; /* null: none */
     bool playing;                            /* starts by itself */
     bool once;                               /* stops where an episode ends; else the next begins */

@@ -140,6 +140,11 @@ static void turn_page(lud_viewer *v, float by) {
     lud_scroll_turn(scroll, by * 0.85f * scroll->box.h);
 }
 
+/* Seeds that are taken beginning with the first's. */
+static uint64_t apart_by(const lud_viewer *v) {
+    return v->stage->apart ? (uint64_t)v->n_stages : 1;
+}
+
 static void press_key(lud_viewer *v, SDL_Keycode key, bool shift, bool control) {
     if (control) {
         press_control(v, key);
@@ -154,7 +159,7 @@ static void press_key(lud_viewer *v, SDL_Keycode key, bool shift, bool control) 
         return;
     }
     if (act_by_key(v, key) || toggle_shown(v, key) || toggle_overlay(v, key)) return;
-    const lud_box shown = v->layout.side[0];
+    const lud_box shown = v->layout.side[v->layout.lead];
     const float middle_x = shown.x + shown.w * 0.5f, middle_y = shown.y + shown.h * 0.5f;
     switch (key) {
     case SDLK_SPACE:
@@ -203,7 +208,7 @@ static void press_key(lud_viewer *v, SDL_Keycode key, bool shift, bool control) 
             lud_viewer_show_recorded(v, v->recorded);
             break;
         }
-        lud_viewer_restart(v, lud_player_seed(v->stages[0].player) + (shift ? 0 : 1));
+        lud_viewer_restart(v, lud_player_seed(v->stages[0].player) + (shift ? 0 : apart_by(v)));
         break;
     case SDLK_TAB:
         next_agent(v, shift ? -1 : 1);
@@ -216,7 +221,10 @@ static void press_key(lud_viewer *v, SDL_Keycode key, bool shift, bool control) 
         turn_page(v, key == SDLK_PAGEDOWN ? 1 : -1);
         break;
     case SDLK_k:
-        if (v->n_stages > 1) lud_viewer_choose_side(v, ((int)(v->stage - v->stages) + 1) % v->n_stages);
+        if (shift && v->stage->apart)
+            lud_viewer_show_grid(v, !v->grid);
+        else if (v->n_stages > 1)
+            lud_viewer_choose_side(v, ((int)(v->stage - v->stages) + 1) % v->n_stages);
         break;
     case SDLK_f:
         lud_view_layout_fit_whole(&v->layout, v->stages[0].drawing);
@@ -279,6 +287,10 @@ static void select_at(lud_viewer *v, float x, float y) {
     const int side = lud_viewer_side_at(v, x, y);
     if (side < 0) return;
     if (v->stage != &v->stages[side]) lud_viewer_choose_side(v, side);
+    if (v->grid) { /* it is shown large; what is in it is for the next click */
+        lud_viewer_show_grid(v, false);
+        return;
+    }
     if (!lud_box_contains(v->layout.side[side], x, y)) return; /* its heading */
     float wx, wy;
     lud_camera_to_world(&v->layout.cameras[side], x, y, &wx, &wy);
@@ -397,9 +409,9 @@ static void turn_wheel(lud_viewer *v, float by, float x, float y) {
         }
     if (!lud_box_contains(l->world, x, y)) return;
     const int side = lud_viewer_side_at(v, x, y);
-    if (side > 0 && lud_box_contains(l->side[side], x, y)) {
-        x += l->side[0].x - l->side[side].x;
-        y += l->side[0].y - l->side[side].y;
+    if (side >= 0 && side != l->lead && lud_box_contains(l->side[side], x, y)) {
+        x += l->side[l->lead].x - l->side[side].x;
+        y += l->side[l->lead].y - l->side[side].y;
     }
     lud_view_layout_zoom(&v->layout, powf(1.15f, by), x, y);
 }

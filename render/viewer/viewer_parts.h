@@ -34,6 +34,7 @@ struct lud_viewer {
     lud_stage stages[LUD_SIDES]; /* [n_stages] in step, the first leads */
     int n_stages;
     lud_stage *stage; /* the one that panels are about */
+    bool grid;        /* environments that go apart are shown side by side; else that one alone, large */
     lud_file_watch watch;
     lud_playback playback;
     lud_takeover takeover;
@@ -69,6 +70,9 @@ lud_sides lud_viewer_sides(const lud_viewer *viewer);
 bool lud_viewer_over(const lud_viewer *viewer);
 /* The side whose world is at a point, -1: none. */
 int lud_viewer_side_at(const lud_viewer *viewer, float x, float y);
+/* Whether one of several environments is shown alone; and lets it be, or all of them. */
+bool lud_viewer_shows_alone(const lud_viewer *viewer);
+void lud_viewer_show_grid(lud_viewer *viewer, bool grid);
 /* Lets the panels be about a side. */
 void lud_viewer_choose_side(lud_viewer *viewer, int side);
 void lud_viewer_step(lud_viewer *viewer);

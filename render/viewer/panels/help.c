@@ -14,7 +14,7 @@ static const char *const help_lines[][2] = {
     {"Click", "everything about a cell or agent"},
     {"Tab", "next agent"},
     {"Drag   Wheel", "move (things too), zoom"},
-    {"K", "next of several sides"},
+    {"K   Shift K", "next of several; all, one large"},
     {"F", "fit the world into the window"},
     {"G", "follow the selected agent"},
     {"B", "successors of the joint action"},
