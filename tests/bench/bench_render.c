@@ -112,7 +112,8 @@ typedef struct window {
     lud_canvas *canvas;
 } window;
 
-/* A map of 25 x 25 with rooms, doors, things, four agents at random, and every panel on. */
+/* A map of 25 x 25 with rooms, doors, things and four agents at random, whose policies publish nothing: with
+ * inspector, successors, time line and caption. */
 static void append_scenario(lud_text *out) {
     static const char *const things[] = {"Ky", "By", "Bl", "La", "Ro"};
     static const char *const agents[] = {"Ae", "Ay", "Ae", "Ay"};
@@ -196,7 +197,7 @@ static lud_status run(lud_bench_report *report, lud_error *error) {
     if (!status) status = lud_canvas_create_offscreen(PIXELS, PIXELS, 1, &s.canvas, error);
     if (!status) status = lud_player_create(s.model, s.cast, 1, false, &s.player, error);
     if (!status) status = add_rate(report, &s, "draw 640 x 640 in memory", 300, error);
-    if (!status) status = add_window(report, "window 1280 x 800, 25 x 25 cells, all panels", 1, error);
+    if (!status) status = add_window(report, "window 1280 x 800, 25 x 25 cells, with panels", 1, error);
     if (!status) status = add_window(report, "the same, a grid of 16 environments", 16, error);
     const char *path = "/tmp/ludus-bench.mp4";
     if (!status) status = lud_video_open(path, (lud_video_options){PIXELS, PIXELS, 30}, &s.video, error);
