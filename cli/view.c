@@ -12,12 +12,13 @@
 #include "learn/runs/run.h"
 #include "learn/runs/run_named.h"
 #include "render/sides.h"
+#include "render/viewer/remembered.h"
 #include "render/window.h"
 
 typedef struct view_values {
     lud_scenario_flags scenario;
     lud_view_flags shown;
-    int64_t episode;
+    int64_t episode, envs;
     const char *save_view;
     bool play, once, follow;
 } view_values;
@@ -27,6 +28,8 @@ static const lud_flag flags[] = {
     REAL_FLAG("speed", 0, shown.speed, 0.25, 256, "N",
               "steps a second while playing (as the scenario says, else 4)"),
     INT_FLAG("episode", 0, episode, 0, 1e12, "N", "data set: begin with this one"),
+    INT_FLAG("envs", 'e', envs, 1, LUD_SIDES, "N",
+             "environments with seeds that follow each other, in step as a grid; a click shows one large"),
     SWITCH_FLAG("play", 'p', play, "start playing at once"),
     SWITCH_FLAG("once", 0, once, "stop where an episode ends; else the next begins"),
     SWITCH_FLAG("follow", 0, follow,
@@ -68,7 +71,9 @@ static lud_status loaded_data(void *context, const lud_scenario *scenario, lud_c
     return lud_data_view_overlay(context, source, error);
 }
 
-static lud_status view_data(const view_values *values, const char *path, lud_error *error) {
+/* `remembered` is the file of how the user has put the panels, or null. */
+static lud_status view_data(const view_values *values, const char *path, const char *remembered,
+                            lud_error *error) {
     lud_data_view view;
     lud_scenario_overrides overrides;
     lud_status status = lud_scenario_flags_overrides(&values->scenario, &overrides, error);
@@ -78,12 +83,14 @@ static lud_status view_data(const view_values *values, const char *path, lud_err
     overrides.run = lud_run_as_written;
     const lud_view_options options = {.path = path,
                                       .text = view.info->scenario,
+                                      .n_environments = (int)values->envs,
                                       .episodes = &view.source,
                                       .first_episode = values->episode,
                                       .overrides = &overrides,
                                       .playing = values->play,
                                       .once = values->once,
                                       .keep = values->save_view,
+                                      .remembered = remembered,
                                       .loaded = loaded_data,
                                       .context = &view};
     status = values->episode < view.source.n
@@ -132,17 +139,19 @@ static lud_status find_shown(const view_values *values, const char *const *names
     return LUD_OK;
 }
 
-static lud_status show(const view_values *values, const shown *s, lud_error *error) {
+static lud_status show(const view_values *values, const shown *s, const char *remembered, lud_error *error) {
     lud_scenario_overrides overrides;
     LUD_TRY(lud_scenario_flags_overrides(&values->scenario, &overrides, error));
     lud_view_options options = {.path = s->sides[0].path,
                                 .run = s->sides[0].run,
                                 .others = s->sides + 1,
                                 .n_others = s->n - 1,
+                                .n_environments = (int)values->envs,
                                 .overrides = &overrides,
                                 .playing = values->play || values->follow,
                                 .once = values->once,
                                 .keep = values->save_view,
+                                .remembered = remembered,
                                 .loaded = loaded,
                                 .context = s->sides[0].context,
                                 .solve = lud_edit_solve};
@@ -161,6 +170,17 @@ static lud_status show(const view_values *values, const shown *s, lud_error *err
     return status;
 }
 
+static lud_status show_all(const view_values *values, const char *const *arguments, int n_arguments,
+                           const char *remembered, lud_error *error) {
+    if (n_arguments == 1 && lud_data_set_is(arguments[0]))
+        return view_data(values, arguments[0], remembered, error);
+    shown s = {0};
+    lud_status status = find_shown(values, arguments, n_arguments, &s, error);
+    if (!status) status = show(values, &s, remembered, error);
+    close_shown(&s);
+    return status;
+}
+
 static lud_status run(void *data, const char *const *arguments, int n_arguments, lud_error *error) {
     view_values *values = data;
     LUD_TRY(lud_view_flags_apply(&values->shown, false, &values->scenario, error));
@@ -169,11 +189,12 @@ static lud_status run(void *data, const char *const *arguments, int n_arguments,
     if (values->follow && lud_file_exists(arguments[0]) && !lud_folder_exists(arguments[0]))
         return lud_invalid(error, "--follow: %s is a file, expected the folder of a training", arguments[0]);
     if (values->follow) LUD_TRY(lud_training_view_wait(arguments[0], error));
-    if (n_arguments == 1 && lud_data_set_is(arguments[0])) return view_data(values, arguments[0], error);
-    shown s = {0};
-    lud_status status = find_shown(values, arguments, n_arguments, &s, error);
-    if (!status) status = show(values, &s, error);
-    close_shown(&s);
+    lud_text remembered = {0};
+    lud_remembered_path(&remembered);
+    const lud_status status = remembered.failed
+                                  ? lud_no_memory(error, "a path")
+                                  : show_all(values, arguments, n_arguments, remembered.bytes, error);
+    lud_text_free(&remembered);
     return status;
 }
 
@@ -182,7 +203,7 @@ const lud_verb lud_verb_view = {
     .about = "open a window: watch, pause, step, rewind, inspect, take the controls, edit a grid",
     .arguments = "SCENARIO|RUN|DATA.h5 [RUN ...]",
     .min_arguments = 1,
-    .max_arguments = LUD_SIDES,
+    .max_arguments = LUD_SIDES_COMPARED,
     .flags = flags,
     .n_flags = sizeof flags / sizeof *flags,
     .value_bytes = sizeof(view_values),

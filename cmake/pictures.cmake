@@ -4,7 +4,7 @@
 # What of render/ needs no SDL2.
 set(ludus_render_without_sdl render/without_sdl.c render/record_options.c render/canvas/theme.c render/canvas/picture.c
   render/plots/plot.c render/plots/plot_axes.c render/plots/plot_svg.c
-  render/plots/plot_pdf.c render/plots/plot_vector.c)
+  render/plots/plot_pdf.c render/plots/plot_vector.c render/viewer/remembered.c)
 
 if(SDL2_FOUND)
   set(without /without_sdl\\.c$)

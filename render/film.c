@@ -78,7 +78,8 @@ static void add_panel(lud_film *f, const lud_canvas *measure) {
 
 /* Worlds beside and below each other, each with its heading. */
 static lud_status add_sides(lud_film *f, const lud_canvas *measure, lud_error *error) {
-    f->heading = lud_sides_heading_height(measure);
+    f->heading =
+        f->sides.apart ? (lud_sides_label_height(measure) + 1) & ~1 : lud_sides_heading_height(measure);
     if (f->options->height) {
         if (f->height < 3 * f->heading * f->rows)
             return lud_invalid(error, "a picture of %d pixels has no room for %d worlds with headings of %d",

@@ -43,7 +43,7 @@ static lud_status check(const lud_record_options *o, lud_error *error) {
     if (o->episodes < 1) return lud_invalid(error, "%d episodes; at least 1 is needed", o->episodes);
     if (o->width < 16 || o->width > 4096 || o->height < 0 || o->height > 4096)
         return lud_invalid(error, "a picture side must be 16 to 4096 pixels");
-    if (o->n_others >= LUD_SIDES)
+    if (o->n_others >= LUD_SIDES_COMPARED)
         return lud_invalid(error, "%d worlds side by side; at most %d are possible", o->n_others + 1,
                            LUD_SIDES);
     return lud_video_check_path(o->path, error);

@@ -30,7 +30,7 @@ static size_t state_bytes(const lud_sides *sides) {
 
 lud_status lud_sides_begin(const lud_sides *sides, lud_error *error) {
     const lud_player *leader = sides->side[0].player;
-    for (int k = 1; k < sides->n; k++) {
+    for (int k = 1; !sides->apart && k < sides->n; k++) {
         lud_player_join(sides->side[k].player, leader);
         if (memcmp(lud_player_state_at(sides->side[k].player, 0), lud_player_state_at(leader, 0),
                    state_bytes(sides)) != 0)
@@ -40,6 +40,21 @@ lud_status lud_sides_begin(const lud_sides *sides, lud_error *error) {
                                sides->side[k].path, sides->side[0].path);
     }
     return LUD_OK;
+}
+
+lud_status lud_sides_restart(const lud_sides *sides, uint64_t seed, lud_error *error) {
+    for (int k = 0; k < (sides->apart ? sides->n : 1); k++)
+        lud_player_restart(sides->side[k].player, seed + (uint64_t)k);
+    return lud_sides_begin(sides, error);
+}
+
+lud_status lud_sides_next_episode(const lud_sides *sides, lud_error *error) {
+    for (int k = 0; k < (sides->apart ? sides->n : 1); k++) {
+        lud_player *player = sides->side[k].player;
+        lud_player_seek(player, lud_player_known(player) - 1);
+        lud_player_next_episode(player);
+    }
+    return lud_sides_begin(sides, error);
 }
 
 lud_status lud_sides_step(const lud_sides *sides, const int32_t *chosen, bool *moved, lud_error *error) {

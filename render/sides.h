@@ -1,13 +1,14 @@
 /* Several policies in one world, side by side and in step: from the same start, with the same draws for the
  * same steps, so that what differs follows from what agents do. One side alone is what a single policy does.
- */
+ * Or several environments of one world in step, each with a seed of its own. */
 #pragma once
 
 #include "render/draw.h"
 #include "render/episode.h"
 #include "render/overlay.h"
 
-enum { LUD_SIDES = 6 };
+/* At most so many; and policies beside each other, which are told apart by colours. */
+enum { LUD_SIDES = 16, LUD_SIDES_COMPARED = 6 };
 
 typedef struct lud_side {
     const char *name; /* of who acts; may be null where there is one side */
@@ -20,6 +21,7 @@ typedef struct lud_side {
 /* The first side leads; the others are put to where it is. With more than one side the players remember. */
 typedef struct lud_sides {
     int n;
+    bool apart; /* environments with seeds of their own: nobody is put anywhere, and all differ */
     lud_side side[LUD_SIDES];
 } lud_sides;
 
@@ -28,8 +30,12 @@ typedef struct lud_sides {
 lud_status lud_sides_fit(const lud_model *leader, const char *leader_name, const lud_model *model,
                          const char *name, lud_error *error);
 /* Puts all to the start of the episode that the first is in. LUD_ERROR_INPUT where one starts in another
- * state. */
+ * state. Environments apart stay where they are. */
 lud_status lud_sides_begin(const lud_sides *sides, lud_error *error);
+/* All anew: with this seed, environments apart with it and those that follow. And the next episode of each,
+ * after the end of what is known of it. */
+lud_status lud_sides_restart(const lud_sides *sides, uint64_t seed, lud_error *error);
+lud_status lud_sides_next_episode(const lud_sides *sides, lud_error *error);
 /* One step onward of all whose episode is not over, with `chosen` as for lud_player_step. *moved: of one at
  * least. */
 lud_status lud_sides_step(const lud_sides *sides, const int32_t *chosen, bool *moved, lud_error *error);

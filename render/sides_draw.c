@@ -30,7 +30,8 @@ void lud_sides_divide(int n, lud_box extent, lud_box area, float heading, lud_bo
         if (scale_in(extent, area, heading, c, (n + c - 1) / c) >
             scale_in(extent, area, heading, columns, (n + columns - 1) / columns) * 1.02f)
             columns = c;
-    lud_sides_grid(n, columns, area, boxes);
+    const int rows = (n + columns - 1) / columns; /* as many rows need no more columns than this: */
+    lud_sides_grid(n, (n + rows - 1) / rows, area, boxes);
 }
 
 void lud_sides_draw_rules(int n, const lud_box boxes[LUD_SIDES], lud_canvas *canvas, const lud_theme *theme) {
@@ -60,6 +61,26 @@ int lud_sides_heading_height(const lud_canvas *canvas) {
     return ((int)ceilf(lines + 2 * gap * lud_canvas_scale(canvas)) + 1) & ~1;
 }
 
+int lud_sides_label_height(const lud_canvas *canvas) {
+    return (int)ceilf(lud_canvas_line_height(canvas, LUD_TEXT_SMALL) + gap * lud_canvas_scale(canvas));
+}
+
+/* Of an environment that goes apart: seed, step, returns and outcome, in one line. */
+static void draw_label(const lud_side *s, lud_canvas *canvas, const lud_theme *theme, lud_box box,
+                       bool chosen) {
+    const float scale = lud_canvas_scale(canvas), margin = 8 * scale;
+    lud_text line = {0};
+    lud_canvas_rect(canvas, box, theme->panel);
+    if (chosen) lud_canvas_rect(canvas, (lud_box){box.x, box.y, box.w, 2 * scale}, theme->accent);
+    lud_text_append(&line, "seed %llu \xc2\xb7 ", (unsigned long long)lud_player_seed(s->player));
+    lud_caption_progress(&line, s->drawing->model, s->player);
+    if (!line.failed)
+        lud_canvas_text_cut(canvas, box.x + margin, box.y + 0.5f * gap * scale, box.w - 2 * margin,
+                            LUD_TEXT_SMALL, lud_player_over(s->player) ? theme->muted : theme->text,
+                            line.bytes);
+    lud_canvas_text_done(canvas, &line);
+}
+
 /* How a side is related to the first, in a few words and in the colour that says it. */
 static lud_rgba tell_relation(const lud_sides *sides, int side, const lud_theme *theme, char *text,
                               size_t n) {
@@ -87,6 +108,10 @@ void lud_sides_draw_heading(const lud_sides *sides, int side, lud_canvas *canvas
                 large = lud_canvas_line_height(canvas, LUD_TEXT_LARGE), chip = 5 * scale;
     const lud_rgba colour = lud_chart_colour(theme, side);
     float x = box.x + margin, y = box.y + gap * scale, width = box.w - 2 * margin;
+    if (sides->apart) {
+        draw_label(s, canvas, theme, box, chosen);
+        return;
+    }
     lud_canvas_rect(canvas, box, theme->panel);
     if (chosen) lud_canvas_rect(canvas, (lud_box){box.x, box.y, box.w, 3 * scale}, colour);
     lud_canvas_disc(canvas, x + chip, y + large * 0.5f, chip, colour);
@@ -167,7 +192,7 @@ static void mark_cells(const lud_sides *sides, int side, int other, lud_canvas *
 
 void lud_sides_draw_marks(const lud_sides *sides, int side, lud_canvas *canvas, const lud_theme *theme,
                           const lud_camera *camera, const lud_moment *moments) {
-    const int from = side == 0 ? 1 : 0, to = side == 0 ? sides->n : 1;
+    const int from = side == 0 ? 1 : 0, to = sides->apart ? 0 : side == 0 ? sides->n : 1;
     for (int other = from; other < to; other++)
         mark_cells(sides, side, other, canvas, theme, camera, moments);
     for (int other = from; other < to; other++)

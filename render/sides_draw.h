@@ -16,6 +16,8 @@ void lud_sides_arrange(int n, int width, int height, int *columns, int *rows);
 
 /* Pixels of a heading's height, even. */
 int lud_sides_heading_height(const lud_canvas *canvas);
+/* Environments that go apart have one line, their seeds, in boxes as high as this. */
+int lud_sides_label_height(const lud_canvas *canvas);
 /* Who acts, the step, returns and outcome, and since when the states differ from the first side's. `chosen`:
  * it is the one that panels are about. */
 void lud_sides_draw_heading(const lud_sides *sides, int side, lud_canvas *canvas, const lud_theme *theme,

@@ -23,7 +23,11 @@ TABLE(panels_table, "panels", "what stands beside and below the world",
       BOOL(training, "true", "progress and curves of a training that is followed"),
       REAL(overlay_height, "0", 0, 1, "of that panel, a share of the column; 0: what it needs"),
       REAL(comparison_height, "0", 0, 1, "of that panel, a share of the column; 0: what it needs"),
-      REAL(training_height, "0", 0, 1, "of that panel, a share of the column; 0: what it needs"));
+      REAL(training_height, "0", 0, 1, "of that panel, a share of the column; 0: what it needs"),
+      BOOL(inspector_folded, "false", "of that panel, the title alone, until a click on it"),
+      BOOL(overlay_folded, "false", "of that panel, the title alone, until a click on it"),
+      BOOL(comparison_folded, "false", "of that panel, the title alone, until a click on it"),
+      BOOL(training_folded, "false", "of that panel, the title alone, until a click on it"));
 
 #undef OPTIONS
 #define OPTIONS lud_view_camera
@@ -111,6 +115,15 @@ lud_status lud_view_section_write(lud_arena *arena, const lud_view_section *view
     lud_tree *root = lud_tree_add_mapping(arena, NULL, NULL);
     if (!root) return lud_out_of_memory(error);
     LUD_TRY(lud_options_write(&lud_view_section_table, arena, view, root, error));
+    return lud_tree_write(arena, root, text, length, error);
+}
+
+lud_status lud_view_panels_write(lud_arena *arena, const lud_view_panels *panels, char **text, size_t *length,
+                                 lud_error *error) {
+    lud_tree *root = lud_tree_add_mapping(arena, NULL, NULL);
+    lud_tree *section = root ? lud_tree_add_mapping(arena, root, "panels") : NULL;
+    if (!section) return lud_out_of_memory(error);
+    LUD_TRY(lud_options_write(&panels_table, arena, panels, section, error));
     return lud_tree_write(arena, root, text, length, error);
 }
 

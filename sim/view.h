@@ -20,6 +20,7 @@ typedef struct lud_view_panels {
     double width; /* of the right column, as a share of the picture's; 0: a third, within bounds */
     bool timeline, inspector, overlay, comparison, training;
     double overlay_height, comparison_height, training_height;
+    bool inspector_folded, overlay_folded, comparison_folded, training_folded; /* their titles alone */
 } lud_view_panels;
 
 typedef struct lud_view_camera {
@@ -63,5 +64,8 @@ lud_status lud_view_section_check_agent(const lud_view_section *view, const lud_
 /* The section as the text of a file for `--view`, every key with its value; lives in `arena`. */
 lud_status lud_view_section_write(lud_arena *arena, const lud_view_section *view, char **text, size_t *length,
                                   lud_error *error);
+/* A file for `--view` that says of panels alone how they are. */
+lud_status lud_view_panels_write(lud_arena *arena, const lud_view_panels *panels, char **text, size_t *length,
+                                 lud_error *error);
 /* Whether recordings have the window's picture: what is fixed says where panels are. */
 bool lud_view_section_is_whole(const lud_view_section *view);

@@ -55,7 +55,7 @@ void lud_canvas_forget(lud_canvas *canvas);
 
 /* Where several worlds are drawn side by side each has a layer, by its number below LUD_CANVAS_LAYERS; 0 at
  * first in every frame. */
-enum { LUD_CANVAS_LAYERS = 8 };
+enum { LUD_CANVAS_LAYERS = 18 };
 void lud_canvas_layer_choose(lud_canvas *canvas, int number);
 /* A layer is what stays the same from frame to frame, kept as a picture as large as the canvas. `begin`
  * returns true when the layer of this key has to be drawn (over `clear`), followed by `end`; `draw` then puts

@@ -5,42 +5,31 @@
 
 #include "render/sides_draw.h"
 
-/* The overlay's panel takes the lower part of the column and leaves the inspector what it needs; without one
- * it stands at the top. */
-static void divide_column(lud_view_layout *l, const lud_canvas *canvas, const lud_stage *stage,
-                          const lud_view_panels *panels, float whole, bool selected) {
-    float wanted = stage->overlay ? lud_overlay_panel_height(stage->overlay, canvas) : 0, pad = 16 * l->scale;
-    if (wanted <= 0 || !panels->overlay) return;
-    lud_box *column = &l->column;
-    float agents = 30 * (float)lud_stage_layout(stage)->n_agents, inspector = selected ? 290 : 195 + agents;
-    float left = panels->inspector ? fminf(inspector * l->scale, column->h * 0.52f) : pad;
-    float height = fminf(wanted, column->h - pad - left);
-    if (panels->overlay_height > 0)
-        height = fminf((float)panels->overlay_height * whole, column->h - 2 * pad);
-    height = fmaxf(height, 0);
-    const float y = panels->inspector ? column->y + column->h - height - pad : column->y + pad;
-    l->overlay = (lud_box){column->x, y, column->w - pad, height};
-    column->h -= height + pad * 0.75f;
-}
-
-/* A panel of this height takes the upper part of the column. */
-static lud_box take_above(lud_view_layout *l, float height) {
-    const float pad = 16 * l->scale;
-    lud_box *column = &l->column;
-    const lud_box taken = {column->x, column->y + pad, column->w - pad, height};
-    column->y += height + pad;
-    column->h -= height + pad;
-    return taken;
+/* Which panels are there, and how much of a column of this height they would like. */
+static lud_column_wishes wishes_of(const lud_canvas *canvas, const lud_compared *compared,
+                                   const lud_view_training *training, const lud_view_panels *panels,
+                                   float column, bool selected) {
+    const lud_stage *stage = &compared->stages[compared->chosen];
+    const float s = lud_canvas_scale(canvas), agents = 30 * (float)lud_stage_layout(stage)->n_agents;
+    lud_column_wishes w = {0};
+    if (training && panels->training)
+        w.height[LUD_PANEL_TRAINING] = lud_training_panel_height(training, canvas, column * 0.45f);
+    if (compared->n > 1 && !stage->apart && panels->comparison)
+        w.height[LUD_PANEL_COMPARISON] = lud_comparison_panel_height(compared, canvas, column * 0.5f);
+    if (stage->overlay && panels->overlay)
+        w.height[LUD_PANEL_OVERLAY] = lud_overlay_panel_height(stage->overlay, canvas);
+    if (panels->inspector) w.height[LUD_PANEL_INSPECTOR] = (selected ? 290 : 195 + agents) * s;
+    for (int k = 0; k < LUD_PANELS; k++) w.there[k] = w.height[k] > 0;
+    return w;
 }
 
 /* Pixels of the column's width, 0: nothing of it is shown. */
-static float column_width(const lud_view_layout *l, const lud_canvas *canvas, const lud_compared *compared,
-                          const lud_view_training *training, const lud_view_panels *panels) {
-    const lud_overlay *overlay = compared->stages[compared->chosen].overlay;
+static float column_width(const lud_view_layout *l, const lud_column_wishes *wishes,
+                          const lud_view_panels *panels) {
     const float w = (float)l->width;
-    if (!panels->inspector && !(panels->training && training) && !(panels->comparison && compared->n > 1) &&
-        !(panels->overlay && overlay && lud_overlay_panel_height(overlay, canvas) > 0))
-        return 0;
+    bool any = false;
+    for (int k = 0; k < LUD_PANELS; k++) any = any || wishes->there[k];
+    if (!any) return 0;
     return panels->width > 0 ? w * (float)panels->width : fminf(fmaxf(w / 3, 250 * l->scale), w * 0.5f);
 }
 
@@ -54,32 +43,26 @@ static void divide_panels(lud_view_layout *l, const lud_canvas *canvas, const lu
     float w = (float)l->width, h = (float)l->height - caption, s = l->scale;
     l->world = (lud_box){0, 0, w, h};
     l->caption = (lud_box){0, h, w, caption};
-    l->column = l->timeline = l->overlay = l->training = l->comparison = (lud_box){0};
+    l->timeline = (lud_box){0};
+    l->column = (lud_column){0};
     memset(l->compared, 0, sizeof l->compared);
     if (!panels) return;
-    float line = panels->timeline ? fminf(58 * s, h * 0.2f) : 0,
-          column = column_width(l, canvas, compared, training, panels);
+    const float line = panels->timeline ? fminf(58 * s, h * 0.2f) : 0;
+    const lud_column_wishes wishes = wishes_of(canvas, compared, training, panels, h - line, selected);
+    const float column = column_width(l, &wishes, panels);
     if (line > 0) l->timeline = (lud_box){0, h - line, w, line};
     l->world = (lud_box){0, 0, w - column, h - line};
-    if (column <= 0) return;
-    l->column = (lud_box){w - column, 0, column, h - line};
-    const float whole = l->column.h, fixed_training = (float)panels->training_height * whole,
-                fixed_comparison = (float)panels->comparison_height * whole;
-    if (training && panels->training)
-        l->training = take_above(l, fixed_training > 0
-                                        ? fixed_training
-                                        : lud_training_panel_height(training, canvas, l->column.h * 0.45f));
-    if (compared->n > 1 && panels->comparison)
-        l->comparison = take_above(
-            l, fixed_comparison > 0 ? fixed_comparison
-                                    : lud_comparison_panel_height(compared, canvas, l->column.h * 0.5f));
-    divide_column(l, canvas, &compared->stages[compared->chosen], panels, whole, selected);
+    lud_column_divide(&l->column, canvas, (lud_box){w - column, 0, column, h - line}, w, &wishes, panels);
 }
 
 /* Worlds side by side in what the panels leave. */
-static void divide_world(lud_view_layout *l, const lud_canvas *canvas, const lud_drawing *drawing) {
-    const float heading = l->n > 1 ? (float)lud_sides_heading_height(canvas) : 0;
+static void divide_world(lud_view_layout *l, const lud_canvas *canvas, const lud_stage *first) {
+    const lud_drawing *drawing = first->drawing;
+    const float heading = l->n == 1      ? 0
+                          : first->apart ? (float)lud_sides_label_height(canvas)
+                                         : (float)lud_sides_heading_height(canvas);
     lud_box boxes[LUD_SIDES];
+    l->lead = 0;
     lud_sides_divide(l->n, drawing->kind->extent(drawing), l->world, heading, boxes);
     for (int k = 0; k < l->n; k++) {
         const lud_box b = boxes[k];
@@ -88,26 +71,39 @@ static void divide_world(lud_view_layout *l, const lud_canvas *canvas, const lud
     }
 }
 
+/* One of several in all that the panels leave. */
+static void show_alone(lud_view_layout *l, int chosen) {
+    lud_box whole[LUD_SIDES]; /* as of one that is alone */
+    memset(l->heading, 0, sizeof l->heading);
+    memset(l->side, 0, sizeof l->side);
+    lud_sides_grid(1, 1, l->world, whole);
+    l->side[chosen] = whole[0];
+    l->lead = chosen;
+}
+
 void lud_view_layout_spread(lud_view_layout *l) {
     for (int k = 0; k < l->n; k++) {
         l->cameras[k] = l->camera;
-        if (k) lud_camera_set_viewport(&l->cameras[k], l->side[k]);
+        if (k != l->lead) lud_camera_set_viewport(&l->cameras[k], l->side[k]);
     }
 }
 
 void lud_view_layout_divide(lud_view_layout *l, const lud_canvas *canvas, const lud_compared *compared,
-                            const lud_view_training *training, const lud_view_panels *panels, bool fresh,
-                            float caption, bool selected) {
+                            const lud_view_training *training, const lud_view_panels *panels, bool alone,
+                            bool fresh, float caption, bool selected) {
     l->n = compared->n;
     divide_panels(l, canvas, compared, training, panels, caption, selected);
     if (fresh) l->world.h -= 24 * l->scale; /* room for the line of keys */
-    divide_world(l, canvas, compared->stages[0].drawing);
+    if (alone)
+        show_alone(l, compared->chosen);
+    else
+        divide_world(l, canvas, &compared->stages[0]);
 }
 
 void lud_view_layout_fit(lud_view_layout *l, const lud_drawing *drawing) {
     const bool stays = l->follow && !l->at_once;
     const float x = l->camera.centre[0], y = l->camera.centre[1];
-    lud_camera_fit(&l->camera, l->side[0], drawing->kind->extent(drawing), 18 * l->scale,
+    lud_camera_fit(&l->camera, l->side[l->lead], drawing->kind->extent(drawing), 18 * l->scale,
                    drawing->kind->whole_cells);
     if (stays)
         lud_camera_look(&l->camera, l->zoom, x, y);
@@ -122,6 +118,12 @@ void lud_view_layout_fit_whole(lud_view_layout *l, const lud_drawing *drawing) {
     l->follow = l->centred = false;
     l->zoom = 1;
     lud_view_layout_fit(l, drawing);
+}
+
+void lud_view_layout_fit_next(lud_view_layout *l) {
+    l->follow = l->centred = false;
+    l->zoom = 1;
+    l->fitted = true;
 }
 
 void lud_view_layout_zoom(lud_view_layout *l, float factor, float x, float y) {

@@ -6,6 +6,7 @@
 
 #include "base/file.h"
 #include "render/record.h"
+#include "render/viewer/remembered.h"
 #include "render/viewer/viewer_parts.h"
 
 /* The view as text, to be compared; null where there is no memory for it. Freed by the caller. */
@@ -26,9 +27,20 @@ static void apply_camera(lud_view_layout *l, const lud_view_camera *camera) {
     for (size_t k = 0; k < camera->centre.n; k++) l->centre[k] = (float)camera->centre.items[k];
 }
 
+/* Whether a scenario, its view file or a flag says how panels are. */
+static bool says_panels(const lud_scenario *scenario) {
+    lud_tree *view = lud_tree_find(scenario->root, "view");
+    return view && view->kind == LUD_TREE_MAPPING && lud_tree_find(view, "panels");
+}
+
 void lud_look_apply(lud_viewer *v) {
     const lud_view_section *view = &v->stages[0].scenario->view;
-    const lud_view_panels *panels = &view->panels;
+    lud_view_panels remembered = view->panels;
+    const lud_view_panels *panels = &remembered;
+    lud_error error = {0};
+    v->remembers = v->options->remembered && !says_panels(v->stages[0].scenario);
+    if (v->remembers && lud_remembered_read(v->options->remembered, &remembered, &error))
+        lud_message_error(&v->message, 15, &error);
     const bool fixed = panels->show != LUD_VIEW_USUALLY || view->caption.show == LUD_VIEW_ALWAYS;
     v->panels = *panels;
     v->playback.speed = view->speed;

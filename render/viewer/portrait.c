@@ -27,7 +27,7 @@ lud_status lud_portrait_open(const lud_sides *sides, const lud_scenario *const *
                                    .overlay = side->overlay,
                                    .who = {.bytes = (char *)(uintptr_t)side->name}};
     }
-    v->mouse.grabbed = -1;
+    v->mouse.grabbed = v->mouse.edge = -1;
     lud_status status = lud_takeover_create(lud_stage_layout(&v->stages[0]), &v->takeover, error);
     if (!status) status = lud_successor_list_create(lud_stage_layout(&v->stages[0]), &v->successors, error);
     if (status) {

@@ -16,8 +16,9 @@ static lud_status load_scenario(const lud_view_options *options, const char *pat
 lud_status lud_stage_load(const lud_view_options *options, int number, const uint64_t *seed, lud_stage *stage,
                           lud_tree_files *files, lud_error *error) {
     const lud_view_side first = {options->path, options->run, options->context};
-    const lud_view_side *side = number ? &options->others[number - 1] : &first;
-    lud_stage s = {.path = side->run ? side->run : side->path};
+    const bool apart = options->n_environments > 1;
+    const lud_view_side *side = number && !apart ? &options->others[number - 1] : &first;
+    lud_stage s = {.path = side->run ? side->run : side->path, .apart = apart};
     lud_overlay_source *source = NULL;
     lud_status status = load_scenario(options, side->path, files, &s.scenario, error);
     if (!status)
@@ -46,15 +47,31 @@ lud_status lud_stage_load(const lud_view_options *options, int number, const uin
     return LUD_OK;
 }
 
+int lud_stages_number(const lud_view_options *options) {
+    return options->n_environments > 1 ? options->n_environments : options->n_others + 1;
+}
+
+/* What cannot be shown together, or not so many. */
+static lud_status check_number(const lud_view_options *options, lud_error *error) {
+    const int n = lud_stages_number(options), most = options->n_others ? LUD_SIDES_COMPARED : LUD_SIDES;
+    if (options->n_environments > 1 && options->n_others)
+        return lud_invalid(error, "%d environments: expected one scenario or RUN, found %d",
+                           options->n_environments, options->n_others + 1);
+    if (options->n_environments > 1 && options->episodes)
+        return lud_invalid(error, "%d environments: expected a scenario or RUN, found recorded episodes",
+                           options->n_environments);
+    if (n > most) return lud_invalid(error, "%d worlds side by side; at most %d are possible", n, most);
+    return LUD_OK;
+}
+
 lud_status lud_stages_load(const lud_view_options *options, const uint64_t *seed, lud_stage *stages,
                            lud_tree_files *files, lud_error *error) {
-    const int n = options->n_others + 1;
+    const int n = lud_stages_number(options);
     int loaded = 0;
-    if (n > LUD_SIDES)
-        return lud_invalid(error, "%d worlds side by side; at most %d are possible", n, LUD_SIDES);
-    lud_status status = LUD_OK;
+    lud_status status = check_number(options, error);
     while (!status && loaded < n) {
-        const uint64_t leading = loaded ? lud_player_seed(stages[0].player) : 0;
+        const uint64_t leading =
+            loaded ? lud_player_seed(stages[0].player) + (stages[0].apart ? (uint64_t)loaded : 0) : 0;
         status = lud_stage_load(options, loaded, loaded ? &leading : seed, &stages[loaded], files, error);
         if (status) break;
         loaded++;
@@ -71,7 +88,7 @@ lud_status lud_stages_load(const lud_view_options *options, const uint64_t *seed
 }
 
 lud_sides lud_stage_sides(const lud_stage *stages, int n) {
-    lud_sides sides = {.n = n};
+    lud_sides sides = {.n = n, .apart = n > 1 && stages[0].apart};
     for (int k = 0; k < n; k++)
         sides.side[k] = (lud_side){stages[k].who.bytes, stages[k].path, stages[k].player, stages[k].drawing,
                                    stages[k].overlay};

@@ -12,6 +12,7 @@ typedef struct lud_stage {
     lud_player *player;
     lud_overlay *overlay; /* or null */
     lud_text who;         /* acts: the name of a side */
+    bool apart;           /* one of several environments with seeds of their own */
 } lud_stage;
 
 /* Loads the scenario of the options, or the side of this number beside it, and starts an episode, with its
@@ -19,6 +20,8 @@ typedef struct lud_stage {
  * them. */
 lud_status lud_stage_load(const lud_view_options *options, int number, const uint64_t *seed, lud_stage *stage,
                           lud_tree_files *files, lud_error *error);
+/* How many those are that options name. */
+int lud_stages_number(const lud_view_options *options);
 /* All that options name, in step; at most LUD_SIDES of them. What was loaded before an error is freed. */
 lud_status lud_stages_load(const lud_view_options *options, const uint64_t *seed, lud_stage *stages,
                            lud_tree_files *files, lud_error *error);

@@ -7,6 +7,7 @@
 #include "render/viewer/look.h"
 #include "render/viewer/panels/help.h"
 #include "render/viewer/portrait.h"
+#include "render/viewer/remembered.h"
 #include "render/viewer/viewer_parts.h"
 
 static void free_stages(lud_stage *stages, int n) {
@@ -26,14 +27,14 @@ static lud_status load(lud_viewer *v, const uint64_t *seed, lud_error *error) {
     lud_takeover takeover = {0};
     lud_successor_list successors = {0};
     lud_tree_files files = {0};
-    const int n = v->options->n_others + 1;
+    const int n = lud_stages_number(v->options);
     lud_status status = lud_stages_load(v->options, seed, stages, &files, error);
     lud_file_watch_set(&v->watch, files); /* those of a scenario with a mistake are watched too */
     if (!status) status = lud_takeover_create(lud_stage_layout(&stages[0]), &takeover, error);
     if (!status) status = lud_successor_list_create(lud_stage_layout(&stages[0]), &successors, error);
     if (status) {
         lud_takeover_free(&takeover);
-        free_stages(stages, n);
+        free_stages(stages, LUD_SIDES);
         return status;
     }
     if (v->recording.on) lud_viewer_toggle_recording(v); /* the picture may have another shape now */
@@ -72,7 +73,7 @@ lud_status lud_viewer_create(const lud_view_options *options, lud_viewer **viewe
     lud_viewer *v = calloc(1, sizeof *v);
     if (!v) return lud_no_memory(error, "the viewer");
     v->options = options;
-    v->selection.agent = v->mouse.grabbed = -1;
+    v->selection.agent = v->mouse.grabbed = v->mouse.edge = -1;
     lud_status status = load(v, NULL, error);
     if (!status && options->episodes) status = show_recorded(v, options->first_episode, error);
     if (status) {
@@ -81,6 +82,7 @@ lud_status lud_viewer_create(const lud_view_options *options, lud_viewer **viewe
     }
     v->playback.playing = options->playing;
     v->plays_on = !options->once;
+    v->grid = v->stages[0].apart;
     lud_pointer_quiet(&v->pointer);
     lud_look_apply(v);
     *viewer = v;
@@ -150,6 +152,16 @@ void lud_viewer_choose_side(lud_viewer *v, int side) {
     lud_viewer_forget_plans(v);
 }
 
+bool lud_viewer_shows_alone(const lud_viewer *v) {
+    return v->n_stages > 1 && v->stage->apart && !v->grid;
+}
+
+void lud_viewer_show_grid(lud_viewer *v, bool grid) {
+    if (v->recording.on) lud_viewer_toggle_recording(v); /* its picture has another shape */
+    v->grid = grid;
+    lud_view_layout_fit_next(&v->layout);
+}
+
 /* ---- time ---- */
 
 void lud_viewer_forget_plans(lud_viewer *v) {
@@ -196,19 +208,13 @@ void lud_viewer_seek(lud_viewer *v, size_t position) {
     lud_viewer_forget_plans(v);
 }
 
-/* The others go to where the first has begun. */
-static void begin_together(lud_viewer *v) {
+void lud_viewer_restart(lud_viewer *v, uint64_t seed) {
     lud_error error = {0};
     const lud_sides sides = lud_viewer_sides(v);
-    if (lud_sides_begin(&sides, &error)) lud_message_error(&v->message, 10, &error);
-    lud_viewer_forget_plans(v);
-}
-
-void lud_viewer_restart(lud_viewer *v, uint64_t seed) {
-    lud_player_restart(v->stages[0].player, seed);
-    begin_together(v);
-    lud_playback_jump(&v->playback);
     lud_message_say(&v->message, 3, "Seed %llu", (unsigned long long)seed);
+    if (lud_sides_restart(&sides, seed, &error)) lud_message_error(&v->message, 10, &error);
+    lud_viewer_forget_plans(v);
+    lud_playback_jump(&v->playback);
 }
 
 void lud_viewer_next_episode(lud_viewer *v) {
@@ -225,9 +231,10 @@ void lud_viewer_next_episode(lud_viewer *v) {
         if (load(v, &seed, &error)) lud_message_error(&v->message, 10, &error);
         return;
     }
-    lud_viewer_seek(v, lud_player_known(player) - 1);
-    lud_player_next_episode(player);
-    begin_together(v);
+    const lud_sides sides = lud_viewer_sides(v);
+    if (lud_sides_next_episode(&sides, &error)) lud_message_error(&v->message, 10, &error);
+    lud_playback_jump(&v->playback);
+    lud_viewer_forget_plans(v);
 }
 
 void lud_viewer_show_recorded(lud_viewer *v, int64_t number) {
@@ -244,7 +251,7 @@ void lud_viewer_show_recorded(lud_viewer *v, int64_t number) {
 
 static void load_again(lud_viewer *v) {
     lud_error error = {0};
-    uint64_t seed = lud_player_seed(v->stage->player);
+    uint64_t seed = lud_player_seed(v->stages[0].player);
     if (load(v, &seed, &error))
         lud_message_error(&v->message, INFINITY, &error);
     else
@@ -293,7 +300,8 @@ static bool is_lively(const lud_viewer *v) {
     const lud_view_training *training = v->options->training;
     return lud_viewer_editing_moves(v) || (training && training->version != v->drawn) ||
            v->playback.playing || v->playback.since_step < 1 || v->message.text[0] ||
-           lud_pointer_waits(&v->pointer) || v->mouse.dragging || v->mouse.scrubbing;
+           lud_pointer_waits(&v->pointer) || v->mouse.dragging || v->mouse.scrubbing ||
+           v->mouse.edge != LUD_NO_EDGE;
 }
 
 bool lud_viewer_moving(const lud_viewer *v) {
@@ -358,13 +366,37 @@ void lud_viewer_keep_look(lud_viewer *v) {
                         v->recording.last_file);
 }
 
+void lud_viewer_remember(lud_viewer *v) {
+    lud_error error = {0};
+    if (v->remembers && lud_remembered_write(v->options->remembered, &v->panels, &error))
+        lud_message_error(&v->message, 10, &error);
+}
+
+void lud_viewer_fold(lud_viewer *v, int panel) {
+    bool *folded = lud_panel_folded(&v->panels, panel);
+    if (!folded) return;
+    *folded = !*folded;
+    lud_viewer_remember(v);
+}
+
+void lud_viewer_forget_panels(lud_viewer *v) {
+    lud_error error = {0};
+    v->panels = v->stages[0].scenario->view.panels;
+    v->shown.panels = v->panels.show != LUD_VIEW_NEVER;
+    if (v->remembers && lud_remembered_forget(v->options->remembered, &error))
+        lud_message_error(&v->message, 10, &error);
+    else
+        lud_message_say(&v->message, 2, "Panels as at first");
+}
+
 void lud_viewer_toggle_recording(lud_viewer *v) {
     lud_error error = {0};
     lud_recording *r = &v->recording;
     const bool starts = !r->on;
     const lud_recorded_view shown = {
         .shown = &v->shown, .caption = caption_of(v), .painter = {v, lud_portrait_paint}};
-    if (starts ? lud_recording_start(r, v->stages, v->n_stages, &shown, &error)
+    const bool alone = lud_viewer_shows_alone(v);
+    if (starts ? lud_recording_start(r, alone ? v->stage : v->stages, alone ? 1 : v->n_stages, &shown, &error)
                : lud_recording_finish(r, &error))
         lud_message_error(&v->message, 10, &error);
     else if (starts)
@@ -414,14 +446,17 @@ static void lay_out(lud_viewer *v, const lud_canvas *canvas, const lud_moment *m
     const lud_shown *shown = &v->shown;
     const lud_compared what = compared(v);
     const bool captioned = shown->caption && caption_of(v).title;
+    lud_view_panels panels = v->panels;
+    if (v->grid) panels.inspector = panels.overlay = false; /* they are about one, which a click chooses */
     lud_view_layout_divide(l, canvas, &what, v->options->training,
-                           shown->panels && !shown->fresh ? &v->panels : NULL, shown->fresh,
-                           captioned ? (float)lud_caption_height(canvas) : 0, v->selection.agent >= 0);
+                           shown->panels && !shown->fresh ? &panels : NULL, lud_viewer_shows_alone(v),
+                           shown->fresh, captioned ? (float)lud_caption_height(canvas) : 0,
+                           v->selection.agent >= 0);
     lud_timeline_lay_out(&v->timeline, l->timeline, l->scale);
     if (l->fitted)
         lud_view_layout_fit(l, v->stages[0].drawing);
     else
-        lud_camera_set_viewport(&l->camera, l->side[0]);
+        lud_camera_set_viewport(&l->camera, l->side[l->lead]);
     if (l->follow && v->selection.agent >= 0) {
         float x, y;
         v->stage->drawing->kind->agent_position(v->stage->drawing, moment, v->selection.agent, &x, &y);
@@ -439,6 +474,7 @@ static void draw_worlds(lud_viewer *v, lud_canvas *canvas, const lud_theme *them
     for (int k = 0; k < v->n_stages; k++) {
         lud_drawing *drawing = v->stages[k].drawing;
         const lud_moment *moment = &moments[k];
+        if (l->side[k].w <= 0) continue;
         lud_canvas_layer_choose(canvas, k);
         lud_canvas_clip(canvas, l->side[k]);
         if (moment->overlay) lud_overlay_select(moment->overlay, moment->state, v->selection.agent);
@@ -447,7 +483,7 @@ static void draw_worlds(lud_viewer *v, lud_canvas *canvas, const lud_theme *them
         lud_sides_draw_marks(&sides, k, canvas, theme, &l->cameras[k], moments);
         lud_canvas_unclip(canvas);
     }
-    if (v->n_stages == 1) return;
+    if (v->n_stages == 1 || lud_viewer_shows_alone(v)) return;
     lud_box boxes[LUD_SIDES];
     for (int k = 0; k < v->n_stages; k++) {
         lud_sides_draw_heading(&sides, k, canvas, theme, l->heading[k], &v->stages[k] == v->stage);
@@ -474,8 +510,61 @@ static void end_panel(lud_viewer *v, int panel, lud_canvas *canvas, const lud_th
     lud_canvas_rect(canvas, (lud_box){box.x, box.y + box.h - 1, box.w, 1}, theme->grid_line);
 }
 
+static void draw_inspector(lud_viewer *v, lud_canvas *canvas, const lud_theme *theme, lud_box box,
+                           bool about) {
+    lud_inspector_draw(&v->inspector, &v->scrolls[LUD_PANEL_INSPECTOR], canvas, theme, box,
+                       &(lud_inspected){.stage = v->stage,
+                                        .selection = &v->selection,
+                                        .takeover = &v->takeover,
+                                        .successors = v->shown.successors ? &v->successors : NULL,
+                                        .playing = v->playback.playing,
+                                        .about = about});
+}
+
+/* The panels that are open, at their places. */
+static void draw_contents(lud_viewer *v, lud_canvas *canvas, const lud_theme *theme) {
+    lud_view_layout *l = &v->layout;
+    const lud_panel_place *panels = l->column.panels;
+    const lud_box comparison = panels[LUD_PANEL_COMPARISON].box, training = panels[LUD_PANEL_TRAINING].box,
+                  inspector = panels[LUD_PANEL_INSPECTOR].box, overlay = panels[LUD_PANEL_OVERLAY].box;
+    if (inspector.h > 0) draw_inspector(v, canvas, theme, inspector, overlay.h <= 0);
+    if (comparison.h > 0) {
+        const lud_compared what = compared(v);
+        const float high = lud_comparison_panel_height(&what, canvas, INFINITY);
+        lud_comparison_panel_draw(&what, canvas, theme,
+                                  begin_panel(v, LUD_PANEL_COMPARISON, canvas, comparison, high),
+                                  l->compared);
+        end_panel(v, LUD_PANEL_COMPARISON, canvas, theme);
+    }
+    if (training.h > 0) {
+        const float high = lud_training_panel_height(v->options->training, canvas, 1e5f);
+        lud_training_panel_draw(v->options->training, canvas, theme,
+                                begin_panel(v, LUD_PANEL_TRAINING, canvas, training, high));
+        end_panel(v, LUD_PANEL_TRAINING, canvas, theme);
+    }
+    if (overlay.h > 0) {
+        const float high = lud_overlay_panel_height(v->stage->overlay, canvas);
+        lud_overlay_draw_panel(v->stage->overlay, canvas, theme,
+                               begin_panel(v, LUD_PANEL_OVERLAY, canvas, overlay, high), v->stage->player,
+                               lud_stage_length(v->stage));
+        end_panel(v, LUD_PANEL_OVERLAY, canvas, theme);
+    }
+}
+
+/* Titles, with what the mouse is at; a recording has no mouse. */
+static void draw_titles(const lud_viewer *v, lud_canvas *canvas, const lud_theme *theme) {
+    const lud_column *column = &v->layout.column;
+    const bool moused = !v->portrait.on;
+    const float x = moused ? v->pointer.x : -1, y = moused ? v->pointer.y : -1;
+    int edge = moused ? v->mouse.edge : LUD_NO_EDGE;
+    if (moused && edge == LUD_NO_EDGE && !v->mouse.dragging && !v->mouse.scrubbing)
+        edge = lud_column_edge_at(column, x, y);
+    lud_column_draw(column, canvas, theme, x, y, edge);
+}
+
 static void draw_panels(lud_viewer *v, lud_canvas *canvas, const lud_theme *theme) {
     lud_view_layout *l = &v->layout;
+    const lud_box column = l->column.box;
     lud_error error = {0};
     v->inspector = (lud_inspector){0};
     for (int k = 0; k < LUD_PANELS; k++) v->scrolls[k].box = (lud_box){0};
@@ -484,47 +573,20 @@ static void draw_panels(lud_viewer *v, lud_canvas *canvas, const lud_theme *them
         lud_timeline_draw(&v->timeline, canvas, theme, v->stages, v->n_stages, &v->playback,
                           v->recording.on && !v->portrait.on);
     }
-    if (l->column.w <= 0) return;
+    if (column.w <= 0) return;
     if (v->shown.successors &&
         lud_successor_list_update(&v->successors, v->stage, v->takeover.chosen, &error)) {
         lud_message_error(&v->message, 6, &error);
         if (error.status == LUD_ERROR_MEMORY) lud_canvas_miss(canvas);
     }
-    lud_canvas_rect(canvas, (lud_box){l->column.x, 0, l->column.w, l->world.h}, theme->ground);
-    if (v->panels.inspector)
-        lud_inspector_draw(&v->inspector, &v->scrolls[LUD_PANEL_INSPECTOR], canvas, theme, l->column,
-                           &(lud_inspected){.stage = v->stage,
-                                            .selection = &v->selection,
-                                            .takeover = &v->takeover,
-                                            .successors = v->shown.successors ? &v->successors : NULL,
-                                            .playing = v->playback.playing,
-                                            .about = l->overlay.h <= 0});
-    if (l->comparison.h > 0) {
-        const lud_compared what = compared(v);
-        const float high = lud_comparison_panel_height(&what, canvas, INFINITY);
-        lud_comparison_panel_draw(&what, canvas, theme,
-                                  begin_panel(v, LUD_PANEL_COMPARISON, canvas, l->comparison, high),
-                                  l->compared);
-        end_panel(v, LUD_PANEL_COMPARISON, canvas, theme);
-    }
-    if (l->training.h > 0) {
-        const lud_view_training *training = v->options->training;
-        const float high = lud_training_panel_height(training, canvas, 1e5f);
-        lud_training_panel_draw(training, canvas, theme,
-                                begin_panel(v, LUD_PANEL_TRAINING, canvas, l->training, high));
-        end_panel(v, LUD_PANEL_TRAINING, canvas, theme);
-    }
-    if (l->overlay.h > 0) {
-        const float high = lud_overlay_panel_height(v->stage->overlay, canvas);
-        lud_overlay_draw_panel(v->stage->overlay, canvas, theme,
-                               begin_panel(v, LUD_PANEL_OVERLAY, canvas, l->overlay, high), v->stage->player,
-                               lud_stage_length(v->stage));
-        end_panel(v, LUD_PANEL_OVERLAY, canvas, theme);
-    }
+    lud_canvas_rect(canvas, (lud_box){column.x, 0, column.w, l->world.h}, theme->ground);
+    draw_contents(v, canvas, theme);
+    draw_titles(v, canvas, theme);
 }
 
 static void draw_caption(const lud_viewer *v, lud_canvas *canvas, const lud_theme *theme) {
-    const lud_sides sides = lud_viewer_sides(v);
+    const bool alone = lud_viewer_shows_alone(v);
+    const lud_sides sides = lud_stage_sides(alone ? v->stage : v->stages, alone ? 1 : v->n_stages);
     const lud_caption caption = caption_of(v);
     if (v->layout.caption.h > 0 && caption.title)
         lud_caption_draw(&caption, canvas, theme, v->layout.caption, &sides);

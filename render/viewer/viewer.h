@@ -20,13 +20,16 @@ typedef struct lud_view_options {
     const char *run;             /* folder of the RUN that acts, for captions; null: none */
     const lud_view_side *others; /* [n_others] */
     int n_others;
-    const char *text;             /* the scenario itself, `path` its name; null: it is read from there */
-    lud_episode_source *episodes; /* are shown, of that scenario; null: the cast plays */
-    int64_t first_episode;        /* of them */
+    int n_environments; /* above 1: so many of the first side's, with seeds that follow each other; no others
+                         */
+    const char *text;   /* the scenario itself, `path` its name; null: it is read from there */
+    lud_episode_source *episodes;            /* are shown, of that scenario; null: the cast plays */
+    int64_t first_episode;                   /* of them */
     const lud_scenario_overrides *overrides; /* null: none */
     bool playing;                            /* starts by itself */
     bool once;                               /* stops where an episode ends; else the next begins */
     const char *keep;            /* file that the look is written to, see lud_viewer_save_look; null: none */
+    const char *remembered;      /* file of how the user has put the panels, see remembered.h; null: none */
     lud_view_training *training; /* is followed: agents act as it teaches them; null: none */
     /* Called when the scenario was loaded, and after every change of its file: may let other policies act
      * (lud_cast_set) and give a source of overlays, which the viewer takes over. Null: not called. */

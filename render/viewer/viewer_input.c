@@ -140,6 +140,11 @@ static void turn_page(lud_viewer *v, float by) {
     lud_scroll_turn(scroll, by * 0.85f * scroll->box.h);
 }
 
+/* Seeds that are taken beginning with the first's. */
+static uint64_t apart_by(const lud_viewer *v) {
+    return v->stage->apart ? (uint64_t)v->n_stages : 1;
+}
+
 static void press_key(lud_viewer *v, SDL_Keycode key, bool shift, bool control) {
     if (control) {
         press_control(v, key);
@@ -149,8 +154,12 @@ static void press_key(lud_viewer *v, SDL_Keycode key, bool shift, bool control) 
         v->shown.help = false;
         return;
     }
+    if (shift && key == SDLK_p) {
+        lud_viewer_forget_panels(v);
+        return;
+    }
     if (act_by_key(v, key) || toggle_shown(v, key) || toggle_overlay(v, key)) return;
-    const lud_box shown = v->layout.side[0];
+    const lud_box shown = v->layout.side[v->layout.lead];
     const float middle_x = shown.x + shown.w * 0.5f, middle_y = shown.y + shown.h * 0.5f;
     switch (key) {
     case SDLK_SPACE:
@@ -199,7 +208,7 @@ static void press_key(lud_viewer *v, SDL_Keycode key, bool shift, bool control) 
             lud_viewer_show_recorded(v, v->recorded);
             break;
         }
-        lud_viewer_restart(v, lud_player_seed(v->stages[0].player) + (shift ? 0 : 1));
+        lud_viewer_restart(v, lud_player_seed(v->stages[0].player) + (shift ? 0 : apart_by(v)));
         break;
     case SDLK_TAB:
         next_agent(v, shift ? -1 : 1);
@@ -212,7 +221,10 @@ static void press_key(lud_viewer *v, SDL_Keycode key, bool shift, bool control) 
         turn_page(v, key == SDLK_PAGEDOWN ? 1 : -1);
         break;
     case SDLK_k:
-        if (v->n_stages > 1) lud_viewer_choose_side(v, ((int)(v->stage - v->stages) + 1) % v->n_stages);
+        if (shift && v->stage->apart)
+            lud_viewer_show_grid(v, !v->grid);
+        else if (v->n_stages > 1)
+            lud_viewer_choose_side(v, ((int)(v->stage - v->stages) + 1) % v->n_stages);
         break;
     case SDLK_f:
         lud_view_layout_fit_whole(&v->layout, v->stages[0].drawing);
@@ -275,6 +287,10 @@ static void select_at(lud_viewer *v, float x, float y) {
     const int side = lud_viewer_side_at(v, x, y);
     if (side < 0) return;
     if (v->stage != &v->stages[side]) lud_viewer_choose_side(v, side);
+    if (v->grid) { /* it is shown large; what is in it is for the next click */
+        lud_viewer_show_grid(v, false);
+        return;
+    }
     if (!lud_box_contains(v->layout.side[side], x, y)) return; /* its heading */
     float wx, wy;
     lud_camera_to_world(&v->layout.cameras[side], x, y, &wx, &wy);
@@ -306,6 +322,25 @@ static void drag_thing(lud_viewer *v, float x, float y) {
     lud_viewer_forget_plans(v);
 }
 
+/* What the mouse is at on an edge of panels is dragged, at a title folded; false where it is at neither. */
+static bool press_column(lud_viewer *v, float x, float y) {
+    const lud_column *column = &v->layout.column;
+    const int edge = lud_column_edge_at(column, x, y), title = lud_column_title_at(column, x, y);
+    if (edge != LUD_NO_EDGE) {
+        v->mouse.edge = edge;
+        v->mouse.beside = (edge == LUD_COLUMN_EDGE ? x : y) - lud_column_edge_position(column, edge);
+        return true;
+    }
+    if (title >= 0) lud_viewer_fold(v, title);
+    return title >= 0;
+}
+
+static void drag_edge(lud_viewer *v, float x, float y) {
+    const float at = v->mouse.edge == LUD_COLUMN_EDGE ? x : y;
+    v->mouse.dragged = true;
+    lud_column_drag(&v->layout.column, v->mouse.edge, at - v->mouse.beside, &v->panels);
+}
+
 static void mouse_down(lud_viewer *v, float x, float y) {
     static const SDL_Keycode button_keys[LUD_BUTTONS] = {SDLK_HOME, SDLK_COMMA, SDLK_SPACE, SDLK_PERIOD,
                                                          SDLK_END};
@@ -317,6 +352,7 @@ static void mouse_down(lud_viewer *v, float x, float y) {
         v->shown.help = false;
         return;
     }
+    if (press_column(v, x, y)) return;
     lud_timeline_button button = lud_timeline_button_at(&v->timeline, x, y);
     int agent = lud_inspector_agent_at(&v->inspector, v->takeover.layout->n_agents, x, y);
     if (button < LUD_BUTTONS) {
@@ -327,7 +363,7 @@ static void mouse_down(lud_viewer *v, float x, float y) {
     } else if (agent >= 0) {
         v->selection.agent = agent;
         v->selection.cell = false;
-    } else if (lud_box_contains(v->layout.comparison, x, y)) {
+    } else if (lud_box_contains(v->layout.column.panels[LUD_PANEL_COMPARISON].box, x, y)) {
         const int side = lud_viewer_side_at(v, x, y);
         if (side >= 0) lud_viewer_choose_side(v, side);
     } else if (lud_box_contains(v->layout.world, x, y)) {
@@ -339,6 +375,7 @@ static void mouse_down(lud_viewer *v, float x, float y) {
 static void mouse_move(lud_viewer *v, float x, float y) {
     lud_pointer_move(&v->pointer, x, y);
     if (v->mouse.scrubbing) scrub(v, x);
+    if (v->mouse.edge != LUD_NO_EDGE) drag_edge(v, x, y);
     if (v->mouse.dragging &&
         (v->mouse.dragged || hypotf(x - v->mouse.x, y - v->mouse.y) > 4 * v->layout.scale)) {
         if (v->mouse.grabbed >= 0) {
@@ -355,6 +392,8 @@ static void mouse_move(lud_viewer *v, float x, float y) {
 
 static void mouse_up(lud_viewer *v, float x, float y) {
     if (v->mouse.dragging && !v->mouse.dragged) select_at(v, x, y);
+    if (v->mouse.edge != LUD_NO_EDGE && v->mouse.dragged) lud_viewer_remember(v);
+    v->mouse.edge = LUD_NO_EDGE;
     v->mouse.dragging = v->mouse.scrubbing = false;
     v->mouse.grabbed = -1;
 }
@@ -370,9 +409,9 @@ static void turn_wheel(lud_viewer *v, float by, float x, float y) {
         }
     if (!lud_box_contains(l->world, x, y)) return;
     const int side = lud_viewer_side_at(v, x, y);
-    if (side > 0 && lud_box_contains(l->side[side], x, y)) {
-        x += l->side[0].x - l->side[side].x;
-        y += l->side[0].y - l->side[side].y;
+    if (side >= 0 && side != l->lead && lud_box_contains(l->side[side], x, y)) {
+        x += l->side[l->lead].x - l->side[side].x;
+        y += l->side[l->lead].y - l->side[side].y;
     }
     lud_view_layout_zoom(&v->layout, powf(1.15f, by), x, y);
 }

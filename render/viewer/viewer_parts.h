@@ -15,11 +15,10 @@
 typedef struct lud_mouse {
     bool dragging, scrubbing, dragged;
     int grabbed; /* thing that follows the mouse, -1: none */
+    int edge;    /* of panels that does, LUD_NO_EDGE: none */
     float x, y;
+    float beside; /* pixels between the edge and the mouse */
 } lud_mouse;
-
-/* Panels that are scrolled. */
-enum { LUD_PANEL_TRAINING, LUD_PANEL_COMPARISON, LUD_PANEL_INSPECTOR, LUD_PANEL_OVERLAY, LUD_PANELS };
 
 /* It paints for a film, in which nothing is that passes: what moves, and how far it is. */
 typedef struct lud_portrait {
@@ -35,6 +34,7 @@ struct lud_viewer {
     lud_stage stages[LUD_SIDES]; /* [n_stages] in step, the first leads */
     int n_stages;
     lud_stage *stage; /* the one that panels are about */
+    bool grid;        /* environments that go apart are shown side by side; else that one alone, large */
     lud_file_watch watch;
     lud_playback playback;
     lud_takeover takeover;
@@ -42,6 +42,7 @@ struct lud_viewer {
     lud_successor_list successors;
     lud_shown shown;
     lud_view_panels panels; /* which, and how large */
+    bool remembers;         /* how panels are put is that of the user's file, and goes there */
     char *look;             /* what the view said when it was taken over, as text; or null */
     lud_portrait portrait;
     lud_view_layout layout;
@@ -69,6 +70,9 @@ lud_sides lud_viewer_sides(const lud_viewer *viewer);
 bool lud_viewer_over(const lud_viewer *viewer);
 /* The side whose world is at a point, -1: none. */
 int lud_viewer_side_at(const lud_viewer *viewer, float x, float y);
+/* Whether one of several environments is shown alone; and lets it be, or all of them. */
+bool lud_viewer_shows_alone(const lud_viewer *viewer);
+void lud_viewer_show_grid(lud_viewer *viewer, bool grid);
 /* Lets the panels be about a side. */
 void lud_viewer_choose_side(lud_viewer *viewer, int side);
 void lud_viewer_step(lud_viewer *viewer);
@@ -82,5 +86,11 @@ void lud_viewer_next_episode(lud_viewer *viewer);
 void lud_viewer_show_recorded(lud_viewer *viewer, int64_t number);
 /* Writes the look as a view file, of the name that the options give or the next that is free. */
 void lud_viewer_keep_look(lud_viewer *viewer);
+/* Folds a panel, or unfolds it. */
+void lud_viewer_fold(lud_viewer *viewer, int panel);
+/* Keeps how panels are put for the next window, where the options name a file for it. */
+void lud_viewer_remember(lud_viewer *viewer);
+/* Panels as they were before anybody folded or dragged them, also in the next window. */
+void lud_viewer_forget_panels(lud_viewer *viewer);
 void lud_viewer_screenshot(lud_viewer *viewer);
 void lud_viewer_toggle_recording(lud_viewer *viewer);

@@ -4,12 +4,14 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "learn/runs/run.h"
 #include "render/record.h"
 #include "render/video/video.h"
+#include "render/viewer/viewer.h"
 #include "sim/multigrid/grid_model.h"
 #include "tests/bench/bench.h"
 
-enum { SIDE = 11, PIXELS = 640, FRAMES = 64 };
+enum { SIDE = 11, PIXELS = 640, FRAMES = 64, LARGE = 25 };
 
 typedef struct stage {
     lud_model *model;
@@ -103,6 +105,79 @@ static lud_status first_frame(double *seconds, lud_error *error) {
     return status;
 }
 
+/* ---- the window ---- */
+
+typedef struct window {
+    lud_viewer *viewer;
+    lud_canvas *canvas;
+} window;
+
+/* A map of 25 x 25 with rooms, doors, things and four agents at random, whose policies publish nothing: with
+ * inspector, successors, time line and caption. */
+static void append_scenario(lud_text *out) {
+    static const char *const things[] = {"Ky", "By", "Bl", "La", "Ro"};
+    static const char *const agents[] = {"Ae", "Ay", "Ae", "Ay"};
+    lud_text_append(out, "ludus: 1\nname: large\nabout: Rooms with things in them.\nworld: multigrid\n"
+                         "multigrid:\n  map: |\n");
+    for (int y = 0, n = 0, agent = 0; y < LARGE; y++) {
+        lud_text_append(out, "   ");
+        for (int x = 0; x < LARGE; x++) {
+            const bool edge = x == 0 || y == 0 || x == LARGE - 1 || y == LARGE - 1,
+                       wall = x % 6 == 0 || y % 6 == 0,
+                       door = (x % 6 == 0) != (y % 6 == 0) && (x + y) % 6 == 3;
+            const char *cell = edge || (wall && !door)             ? "We"
+                               : door                              ? "Ly"
+                               : x % 6 == 2 && y % 6 == 2          ? things[n++ % 5]
+                               : x == y && x % 6 == 4 && agent < 4 ? agents[agent++]
+                                                                   : "..";
+            lud_text_append(out, " %s", cell);
+        }
+        lud_text_append(out, "\n");
+    }
+    lud_text_append(out,
+                    "  max_steps: 200\n  actions: object\n"
+                    "policies: {0: {type: random}, 1: {type: random}, 2: {type: random}, 3: {type: random}}\n"
+                    "view: {agent: 0, successors: true, labels: true, panels: {show: always}, "
+                    "caption: {show: always}}\n");
+}
+
+static lud_status loaded(void *context, const lud_scenario *scenario, lud_cast *cast,
+                         lud_overlay_source **source, lud_error *error) {
+    (void)context;
+    return lud_run_overlay(NULL, scenario, cast, source, error);
+}
+
+/* As the window's loop does while it plays, at 60 frames a second. */
+static void draw_window(void *context) {
+    window *w = context;
+    for (int k = 0; k < FRAMES; k++) {
+        lud_viewer_update(w->viewer, 1.0 / 60);
+        lud_viewer_draw(w->viewer, w->canvas);
+    }
+}
+
+/* 250 frames a second are 4 ms each. */
+static lud_status add_window(lud_bench_report *report, const char *name, int n_environments,
+                             lud_error *error) {
+    window w = {0};
+    lud_text text = {0};
+    append_scenario(&text);
+    const lud_view_options options = {.path = "large.yaml",
+                                      .text = text.bytes,
+                                      .n_environments = n_environments,
+                                      .playing = true,
+                                      .loaded = loaded};
+    lud_status status = text.failed ? lud_no_memory(error, "a scenario") : LUD_OK;
+    if (!status) status = lud_viewer_create(&options, &w.viewer, error);
+    if (!status) status = lud_canvas_create_offscreen(1280, 800, 1, &w.canvas, error);
+    double spread, rate = status ? 0 : lud_bench_rate(draw_window, &w, FRAMES, &spread);
+    if (!status) status = lud_bench_add(report, (lud_bench_row){name, rate, spread, "frames/s", 0}, error);
+    lud_viewer_destroy(w.viewer);
+    lud_canvas_destroy(w.canvas);
+    lud_text_free(&text);
+    return status;
+}
+
 static lud_status add_rate(lud_bench_report *report, stage *s, const char *name, double floor,
                            lud_error *error) {
     double spread, rate = lud_bench_rate(draw_frames, s, FRAMES, &spread);
@@ -122,6 +197,8 @@ static lud_status run(lud_bench_report *report, lud_error *error) {
     if (!status) status = lud_canvas_create_offscreen(PIXELS, PIXELS, 1, &s.canvas, error);
     if (!status) status = lud_player_create(s.model, s.cast, 1, false, &s.player, error);
     if (!status) status = add_rate(report, &s, "draw 640 x 640 in memory", 300, error);
+    if (!status) status = add_window(report, "window 1280 x 800, 25 x 25 cells, with panels", 1, error);
+    if (!status) status = add_window(report, "the same, a grid of 16 environments", 16, error);
     const char *path = "/tmp/ludus-bench.mp4";
     if (!status) status = lud_video_open(path, (lud_video_options){PIXELS, PIXELS, 30}, &s.video, error);
     if (!status) status = add_rate(report, &s, "draw and encode, H.264", 0, error);

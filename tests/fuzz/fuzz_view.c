@@ -26,6 +26,21 @@ static void check(const lud_view_section *v) {
         abort();
 }
 
+/* Panels alone, as a user's are remembered, are read back as the same. */
+static void check_panels(lud_arena *arena, const lud_view_panels *panels) {
+    lud_error error = {0};
+    lud_view_section again;
+    lud_tree *root;
+    char *text, *second;
+    size_t length, second_length;
+    if (lud_view_panels_write(arena, panels, &text, &length, &error) ||
+        lud_tree_read_text(arena, "panels", text, length, &root, &error) ||
+        lud_view_section_read(arena, root, &again, &error) ||
+        lud_view_panels_write(arena, &again.panels, &second, &second_length, &error))
+        abort();
+    if (length != second_length || memcmp(text, second, length) != 0) abort();
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     lud_error error = {0};
     lud_view_section view, again;
@@ -39,6 +54,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
         if (!error.text[0]) abort();
     } else {
         check(&view);
+        check_panels(arena, &view.panels);
         if (lud_view_section_write(arena, &view, &text, &length, &error) ||
             lud_tree_read_text(arena, "again", text, length, &root, &error) ||
             lud_view_section_read(arena, root, &again, &error) ||

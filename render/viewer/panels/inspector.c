@@ -462,9 +462,8 @@ static float height_of(cursor c, int parts) {
 }
 
 void lud_inspector_draw(lud_inspector *inspector, lud_scroll *scroll, lud_canvas *canvas,
-                        const lud_theme *theme, lud_box column, const lud_inspected *what) {
+                        const lud_theme *theme, lud_box card, const lud_inspected *what) {
     float s = lud_canvas_scale(canvas), pad = 16 * s;
-    lud_box card = {column.x, column.y + pad, column.w - pad, column.h - 2 * pad};
     lud_canvas_round_rect(canvas, card, 10 * s, theme->panel);
     lud_canvas_frame(canvas, card, 10 * s, 1, theme->grid_line);
     lud_box inner = {card.x + 2, card.y + 12 * s, card.w - 4, card.h - 20 * s};

@@ -24,8 +24,8 @@ typedef struct lud_inspected {
     bool about; /* there is room for the scenario's words about itself */
 } lud_inspected;
 
-/* What is higher than the column is scrolled. */
+/* What is higher than its card is scrolled. */
 void lud_inspector_draw(lud_inspector *inspector, lud_scroll *scroll, lud_canvas *canvas,
-                        const lud_theme *theme, lud_box column, const lud_inspected *what);
+                        const lud_theme *theme, lud_box card, const lud_inspected *what);
 /* The agent at a point, -1: none. */
 int lud_inspector_agent_at(const lud_inspector *inspector, int n_agents, float x, float y);

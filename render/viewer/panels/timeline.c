@@ -133,7 +133,7 @@ void lud_timeline_draw(const lud_timeline *t, lud_canvas *canvas, const lud_them
     lud_canvas_disc(canvas, track.x + done, middle, 7 * s, theme->accent);
     lud_canvas_disc(canvas, track.x + done, middle, 3 * s, theme->floor);
 
-    if (n > 1) draw_parted(t, canvas, theme, stages, n, span);
+    if (n > 1 && !stages[0].apart) draw_parted(t, canvas, theme, stages, n, span);
     const int max_steps = lud_stage_layout(&stages[0])->max_steps;
     if (max_steps > 0)
         snprintf(text, sizeof text, "step %zu of %d", position, max_steps);
