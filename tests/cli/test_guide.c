@@ -153,6 +153,32 @@ static void note_training(page *p, char *const *words, int n) {
     p->trained[p->n_trained++] = strdup(out);
 }
 
+/* Adds the lines that begin so to `to`, with /home/you in place of the folder. */
+static void add_lines(const page *p, const char *from, const char *beginning, char *to) {
+    to += strlen(to);
+    for (const char *line = from; *line; line = next_line(line)) {
+        if (strncmp(line, beginning, strlen(beginning)) != 0) continue;
+        for (const char *at = line, *end = next_line(line); at < end;) {
+            const bool here = strncmp(at, p->folder, strlen(p->folder)) == 0;
+            if (here)
+                to = stpcpy(to, "/home/you");
+            else
+                *to++ = *at;
+            at += here ? strlen(p->folder) : 1;
+        }
+    }
+    *to = 0;
+}
+
+/* What a reader sees of it, without progress. The caller frees it. */
+static char *seen(const page *p, const program_result *r) {
+    char *text =
+        calloc(strlen(r->out) + strlen(r->err) + 1, 1); /* the folder's name is longer than the one it gets */
+    add_lines(p, r->err, r->exit_code ? "ludus: " : "ludus: warning: ", text);
+    if (r->exit_code == 0) add_lines(p, r->out, "", text);
+    return text;
+}
+
 /* Runs a command and compares it with what is shown below it, if anything is. */
 static void follow(page *p, const char *command, const char *shown) {
     char *words[PAGE_WORDS + 1];
@@ -164,12 +190,13 @@ static void follow(page *p, const char *command, const char *shown) {
         program_result r = program_run_at_most(p->folder, (const char *const *)words + 1, LONGEST_MS);
         const bool shows = shown[strspn(shown, " \n")] != 0;
         if (r.exit_code != 0 && !shows) fail_msg("%s: `%s` failed: %s", p->name, command, r.err);
-        const char *printed = r.exit_code ? r.err : r.out;
+        char *printed = seen(p, &r);
         const bool all = was_trained(p, words + 1, n - 1);
         const char *difference = shows ? first_difference(shown, printed, all) : NULL;
         if (difference)
             fail_msg("%s: below `%s` the page shows\n%.*s\nbut the program prints\n%s", p->name, command,
                      (int)strcspn(difference, "\n"), difference, printed);
+        free(printed);
         note_training(p, words + 1, n - 1);
         p->n_commands++;
         p->n_compared += shows;
