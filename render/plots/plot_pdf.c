@@ -126,7 +126,8 @@ static void put_file(lud_text *out, const lud_text *page, double wide, double he
         [1] = "<< /Type /Catalog /Pages 2 0 R >>",
         [2] = "<< /Type /Pages /Kids [3 0 R] /Count 1 >>",
         [5] = "<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica /Encoding /WinAnsiEncoding >>",
-        [6] = "<< /Pale << /Type /ExtGState /ca " LUD_PLOT_BAND " >> /Full << /Type /ExtGState /ca 1 >> >>"};
+        [6] =
+            ("<< /Pale << /Type /ExtGState /ca " LUD_PLOT_BAND " >> /Full << /Type /ExtGState /ca 1 >> >>")};
     lud_text_append(out, "%%PDF-1.4\n%%\xe2\xe3\xcf\xd3\n");
     for (int k = 1; k < N_OBJECTS; k++) {
         begin_object(out, offsets, k);

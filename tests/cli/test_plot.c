@@ -151,7 +151,7 @@ static void test_pdf(void **unused) {
     assert_memory_equal(table, "xref\n0 7\n0000000000 65535 f \n", 29);
     for (int k = 1; k < 7; k++) {
         const char *entry = table + 9 + 20 * k;
-        char name[16];
+        char name[32];
         snprintf(name, sizeof name, "%d 0 obj\n", k);
         assert_memory_equal(entry + 10, " 00000 n \n", 10);
         assert_memory_equal(bytes + strtoul(entry, NULL, 10), name, strlen(name));

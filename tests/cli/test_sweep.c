@@ -131,7 +131,7 @@ static void a_grid_is_trained_once(void **state) {
     /* a row is what the training with these settings reaches, its mean over seeds is the table's */
     double sum = 0.0, best = -INFINITY;
     for (int seed = 3; seed <= 5; seed += 2) {
-        char run[64], word[8], line[256];
+        char run[64], word[16], line[256];
         snprintf(run, sizeof run, "alone-%d", seed);
         snprintf(word, sizeof word, "%d", seed);
         works(LUDUS("train", scenario(), "-o", in_folder(run), "-q", "-s", word, "--set",
@@ -248,7 +248,7 @@ static void the_best_go_on_as_if_never_paused(void **state) {
     double score[4][3];
     for (int c = 0; c < 4; c++)
         for (int seed = 1; seed <= 2; seed++) {
-            char run[64], word[8], set[64];
+            char run[64], word[16], set[64];
             snprintf(run, sizeof run, "whole-%d-%d", c, seed);
             snprintf(word, sizeof word, "%d", seed);
             snprintf(set, sizeof set, "learner.learning_rate=%s", names[c]);
