@@ -24,7 +24,7 @@ if(NOT SDL2_FOUND) # what remains are the tests that draw nothing
   list(FILTER test_sources EXCLUDE REGEX "/tests/(render|cli)/|/tests/library/test_(python|samples)")
 endif()
 if(NOT AV_FOUND)
-  list(FILTER test_sources EXCLUDE REGEX "/test_(record|video_failures|without)\\.c$")
+  list(FILTER test_sources EXCLUDE REGEX "/test_(guide|record|video_failures|without)\\.c$")
 endif()
 add_custom_target(thread_tests)
 foreach(source IN LISTS test_sources)
