@@ -68,6 +68,10 @@ static void mistakes_are_told(void **state) {
     program_free(&r);
     const char *const words[] = {"view", in_folder("nowhere"), "--follow", NULL};
     r = program_run_interrupted_after(words, 700);
+    for (int wait = 2000; r.exit_code < 0 && wait < 40000; wait *= 3) { /* it did not listen yet */
+        program_free(&r);
+        r = program_run_interrupted_after(words, wait);
+    }
     assert_int_equal(r.exit_code, 130);
     assert_non_null(strstr(r.err, "waiting for a training in"));
     program_free(&r);
