@@ -5,7 +5,7 @@ export OMP_WAIT_POLICY ?= passive
 
 .PHONY: all install-deps install-deps-mpi install-deps-test python-readers python-packages python-examples python test-examples bench-door build program headless demo test test-all test-format test-long test-readers test-tidy \
   test-sanitize test-threads build-fuzz test-fuzz test-fuzz-night test-strangers \
-  test-mutants test-chaos test-chaos-short test-soak golden-pictures bench packages test-packages clean
+  test-mutants test-chaos test-chaos-short test-soak golden-pictures docs bench packages test-packages clean
 
 all: build
 	@echo 'The program is $(BUILD)/ludus. To call it as the documents do: export PATH="$$PWD/$(BUILD):$$PATH"'
@@ -100,13 +100,13 @@ test-readers: build python-readers
 test-tidy: build
 	@bash cmake/tidy.sh $(BUILD)
 
-# Four tests repeat what others have too, for many minutes under sanitizers: they run in test-long only.
+# Five tests repeat what others have too, for many minutes under sanitizers: they run in test-long only.
 test-sanitize: install-deps-test
 	@cmake --preset asan-ubsan >/dev/null
 	@cmake --build --preset asan-ubsan
 	ASAN_OPTIONS=detect_stack_use_after_return=1 UBSAN_OPTIONS=print_stacktrace=1 \
 	LSAN_OPTIONS=suppressions=$(CURDIR)/cmake/leaks.supp:print_suppressions=0 \
-	$(CTEST) --test-dir build/asan-ubsan -E '^(cli/test_documents|cli/test_first_hour|cli/test_ranks|learn/test_defaults)$$'
+	$(CTEST) --test-dir build/asan-ubsan -E '^(cli/test_documents|cli/test_first_hour|cli/test_guide|cli/test_ranks|learn/test_defaults)$$'
 
 test-threads: install-deps-test
 	@cmake --preset tsan >/dev/null
@@ -167,6 +167,12 @@ test-packages: packages
 # Draws tests/render/golden anew; look at each picture before it is committed.
 golden-pictures: build
 	@LUDUS_RENEW_GOLDEN=1 $(CTEST) --test-dir $(BUILD) -R golden_pictures
+
+# Follows the tutorials and the gallery: runs every command on them, compares what they show with what is printed, and makes all their
+# pictures and clips in docs/images anew. Some minutes; PAGE=guide.md for one page. The commands are read from the pages.
+PAGE ?= all
+docs: build
+	@LUDUS_MAKE_DOCUMENTS=$(PAGE) $(BUILD)/cli_test_guide
 
 bench: build
 	$(BUILD)/ludus bench

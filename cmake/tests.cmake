@@ -8,7 +8,7 @@ set(ludus_thread_tests
 
 # Those that take ten seconds and more by themselves; `make test` leaves them to `make test-all`.
 set(ludus_long_tests
-  cli/test_documents cli/test_experiment cli/test_first_hour cli/test_ranks cli/test_runs cli/test_starved cli/test_sweep
+  cli/test_documents cli/test_experiment cli/test_first_hour cli/test_guide cli/test_ranks cli/test_runs cli/test_starved cli/test_sweep
   kernels/test_cuda_emulated kernels/test_rows
   learn/empo/test_empo_accuracy learn/empo/test_empo_phase1 learn/empo/test_empo_trajectory learn/empo/test_empo_update
   learn/nn/test_cuda_optimisers_emulated learn/proof_ppo/test_cuda_proof_emulated learn/proof_ppo/test_proof_ppo
@@ -24,7 +24,7 @@ if(NOT SDL2_FOUND) # what remains are the tests that draw nothing
   list(FILTER test_sources EXCLUDE REGEX "/tests/(render|cli)/|/tests/library/test_(python|samples)")
 endif()
 if(NOT AV_FOUND)
-  list(FILTER test_sources EXCLUDE REGEX "/test_(record|video_failures|without)\\.c$")
+  list(FILTER test_sources EXCLUDE REGEX "/test_(guide|record|video_failures|without)\\.c$")
 endif()
 add_custom_target(thread_tests)
 foreach(source IN LISTS test_sources)

@@ -4,6 +4,7 @@
  * The rules, in this order:
  *   - A pattern is not run: it names what is not there (SCENARIO, RUN, other.yaml, a RUN that no page makes),
  * a data set that does not ship, or says nothing but the verb. Its verb and its flags must stand in the help.
+ *   - The tutorials are followed to the letter by test_guide.c: flags as of a pattern.
  *   - `view` opens a window and `bench` measures for minutes: flags as of a pattern; what they name must be
  * there.
  *   - Everything else runs as it is printed. What makes the RUN that it names comes before, what it writes is
@@ -24,15 +25,16 @@
 #include <cmocka.h>
 
 #include "base/file.h"
+#include "cli/support_pages.h"
 #include "cli/support_program.h"
 
-enum { MOST_COMMANDS = 400, MOST_WORDS = 40, MILLISECONDS = 500 };
+enum { MOST_COMMANDS = 400, MILLISECONDS = 500 };
 
 typedef struct command {
     char *page, *text;
-    char *words[MOST_WORDS + 1]; /* behind `ludus`; null-terminated */
+    char *words[PAGE_WORDS + 1]; /* behind `ludus`; null-terminated */
     int n;
-    bool tried;
+    bool tried, followed; /* by test_guide.c */
 } command;
 
 static command commands[MOST_COMMANDS];
@@ -41,20 +43,11 @@ static char folder[] = "/tmp/ludus-documents-XXXXXX";
 
 /* ---- what the pages say ---- */
 
-/* Words as a shell reads them, up to a comment, a pipe or a redirection. */
-static void split(command *c) {
-    for (const char *at = c->text; c->n < MOST_WORDS;) {
-        while (isspace((unsigned char)*at)) at++;
-        if (!*at || *at == '#' || *at == '>' || (*at == '|' && isspace((unsigned char)at[1]))) break;
-        char *word = calloc(strlen(at) + 1, 1), *to = word;
-        for (char quote = 0; *at && (quote || !isspace((unsigned char)*at)); at++) {
-            if (quote ? *at == quote : *at == '"' || *at == '\'')
-                quote = quote ? 0 : *at;
-            else
-                *to++ = *at;
-        }
-        c->words[c->n++] = word;
-    }
+static bool is_followed(const char *page) {
+    static const char *const pages[] = {"guide.md", "empo.md", "knowledge-graph.md"};
+    for (size_t i = 0; i < sizeof pages / sizeof *pages; i++)
+        if (strcmp(page, pages[i]) == 0) return true;
+    return false;
 }
 
 static void add(const char *page, const char *text, size_t length) {
@@ -66,8 +59,8 @@ static void add(const char *page, const char *text, size_t length) {
         }
     assert_true(n_commands < MOST_COMMANDS);
     command *c = &commands[n_commands++];
-    *c = (command){.page = strdup(page), .text = copy};
-    split(c);
+    *c = (command){.page = strdup(page), .text = copy, .followed = is_followed(page)};
+    c->n = page_words(c->text, c->words);
 }
 
 /* Behind `ludus ` at the beginning of a text, null where there is none. */
@@ -128,17 +121,6 @@ static void try_scenarios(const char *page, const char *text) {
     }
 }
 
-static char *read_all(const char *path) {
-    lud_arena *arena = lud_arena_create(0);
-    char *bytes = NULL;
-    size_t length = 0;
-    lud_error error = {0};
-    if (lud_file_read(arena, path, 0, &bytes, &length, &error)) fail_msg("%s", error.text);
-    char *copy = strndup(bytes, length);
-    lud_arena_destroy(arena);
-    return copy;
-}
-
 static int by_name(const void *a, const void *b) {
     return strcmp(*(char *const *)a, *(char *const *)b);
 }
@@ -158,14 +140,14 @@ static void read_pages(void) {
     }
     closedir(docs);
     qsort(names, (size_t)n, sizeof *names, by_name);
-    char *text = read_all(LUDUS_SOURCE_DIR "/README.md");
+    char *text = page_read(LUDUS_SOURCE_DIR "/README.md");
     try_scenarios("README.md", text);
     read_page("README.md", text);
     free(text);
     for (int i = 0; i < n; i++) {
         char path[400];
         snprintf(path, sizeof path, LUDUS_SOURCE_DIR "/docs/%s", names[i]);
-        text = read_all(path);
+        text = page_read(path);
         try_scenarios(names[i], text);
         read_page(names[i], text);
         free(text);
@@ -200,11 +182,8 @@ static bool is_there(const char *path) {
     return lud_file_exists(whole) || lud_folder_exists(whole);
 }
 
-/* The word behind a flag of one letter or its long form, null where it is not given. */
 static const char *value_of(const command *c, const char *letter, const char *name) {
-    for (int i = 1; i + 1 < c->n; i++)
-        if (strcmp(c->words[i], letter) == 0 || strcmp(c->words[i], name) == 0) return c->words[i + 1];
-    return NULL;
+    return page_value(c->words, c->n, letter, name);
 }
 
 /* A data set that does not ship: a scenario with a `folder:` that is not beside it. */
@@ -213,7 +192,7 @@ static bool misses_data(const char *path) {
     const size_t length = strlen(path);
     if (length < 5 || strcmp(path + length - 5, ".yaml") != 0) return false;
     snprintf(whole, sizeof whole, "%s/%s", folder, path);
-    char *text = read_all(whole), *key = strstr(text, "folder: ");
+    char *text = page_read(whole), *key = strstr(text, "folder: ");
     const bool has = key && sscanf(key, "folder: %199[^ ,}\n]", named) == 1;
     free(text);
     char *slash = strrchr(whole, '/');
@@ -323,7 +302,7 @@ static void try_command(command *c) {
     const char *verb = c->words[0];
     if (strcmp(verb, "bench") == 0) {
         check_bench(c);
-    } else if (!is_ready(c)) {
+    } else if (c->followed || !is_ready(c)) {
         check_flags(c);
         n_patterns++;
     } else if (strcmp(verb, "view") == 0) {

@@ -1,0 +1,48 @@
+#include "cli/support_pages.h"
+
+#include <ctype.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/file.h"
+
+char *page_read(const char *path) {
+    lud_arena *arena = lud_arena_create(0);
+    char *bytes = NULL;
+    size_t length = 0;
+    lud_error error = {0};
+    if (lud_file_read(arena, path, 0, &bytes, &length, &error)) fail_msg("%s", error.text);
+    char *copy = strndup(bytes, length);
+    lud_arena_destroy(arena);
+    return copy;
+}
+
+int page_words(const char *text, char *words[PAGE_WORDS + 1]) {
+    int n = 0;
+    for (const char *at = text; n < PAGE_WORDS;) {
+        while (isspace((unsigned char)*at)) at++;
+        if (!*at || *at == '#' || *at == '>' || (*at == '|' && isspace((unsigned char)at[1]))) break;
+        char *word = calloc(strlen(at) + 1, 1), *to = word;
+        for (char quote = 0; *at && (quote || !isspace((unsigned char)*at)); at++) {
+            if (quote ? *at == quote : *at == '"' || *at == '\'')
+                quote = quote ? 0 : *at;
+            else
+                *to++ = *at;
+        }
+        words[n++] = word;
+    }
+    words[n] = NULL;
+    return n;
+}
+
+const char *page_value(char *const *words, int n, const char *letter, const char *name) {
+    for (int i = 1; i + 1 < n; i++)
+        if (strcmp(words[i], letter) == 0 || strcmp(words[i], name) == 0) return words[i + 1];
+    return NULL;
+}
