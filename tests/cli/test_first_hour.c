@@ -83,7 +83,8 @@ static void test_hints(void **state) {
     refused(LUDUS("sweep", KEY, "learner.beta_r"),
             "sweep: what varies stands behind -v: -v learner.beta_r=1:100:10:log");
     refused(LUDUS("sweep", KEY, "-q", "-v", "learner.beta_rr=1,2"), "did you mean 'beta_r'?");
-    refused(LUDUS("plot", folder, "-c", "loss", "-o", "x.jpg"), "x.jpg: a plot is written as .png, .svg or .pdf");
+    refused(LUDUS("plot", folder, "-c", "loss", "-o", "x.jpg"),
+            "x.jpg: a plot is written as .png, .svg or .pdf");
     refused(LUDUS("plot", folder, "-c", "loss", "-o", "-"), "-: a plot is written as .png, .svg or .pdf");
 }
 
