@@ -267,18 +267,15 @@ lud_status lud_tree_set(lud_arena *arena, lud_tree *root, const char *assignment
 
 lud_status lud_tree_set_real(lud_arena *arena, lud_tree *root, const char *source, const char *key,
                              double value, lud_error *error) {
-    char *path = lud_arena_text(arena, key, strlen(key));
     const bool whole = value == rint(value) && fabs(value) < 1e15;
     lud_tree *node = whole ? lud_tree_add_int(arena, NULL, NULL, (int64_t)value)
                            : lud_tree_add_real(arena, NULL, NULL, value);
     lud_text name = {0};
     lud_text_append(&name, "%s %s=%.6g", source, key, value);
-    char *kept = name.failed ? NULL : lud_arena_text(arena, name.bytes, name.length);
+    const lud_status status =
+        name.failed ? lud_out_of_memory(error) : lud_tree_put(arena, root, key, name.bytes, node, error);
     lud_text_free(&name);
-    if (!path || !node || !kept) return lud_out_of_memory(error);
-    node->place = (lud_place){kept, 0, 0};
-    lud_status status = check_root(root, kept, error);
-    return status ? status : assign(arena, root, path, kept, node, error);
+    return status;
 }
 
 lud_status lud_tree_set_value(lud_arena *arena, lud_tree *root, const char *source, const char *key,

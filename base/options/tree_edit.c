@@ -3,18 +3,24 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Puts the changed text, which is then the text's, in the place of what was; without memory nothing changes.
+ */
+static lud_status put(lud_text *text, lud_text *changed, lud_error *error) {
+    if (changed->failed) {
+        lud_text_free(changed);
+        return lud_no_memory(error, "a change of a text");
+    }
+    lud_text_free(text);
+    *text = *changed;
+    return LUD_OK;
+}
+
 lud_status lud_text_replace(lud_text *text, size_t begin, size_t end, const char *with, lud_error *error) {
     lud_text changed = {0};
     lud_text_append_bytes(&changed, text->bytes, begin);
     lud_text_append_bytes(&changed, with, strlen(with));
     lud_text_append_bytes(&changed, text->bytes + end, text->length - end);
-    if (changed.failed) {
-        lud_text_free(&changed);
-        return lud_no_memory(error, "a change of a text");
-    }
-    lud_text_free(text);
-    *text = changed;
-    return LUD_OK;
+    return put(text, &changed, error);
 }
 
 static bool is_known(const lud_text *text, const lud_tree *node) {
@@ -184,11 +190,5 @@ lud_status lud_tree_edit_permute(lud_text *text, const lud_tree *list, const int
         done = item_end(text, list, c);
     }
     lud_text_append_bytes(&changed, text->bytes + done, text->length - done);
-    if (changed.failed) {
-        lud_text_free(&changed);
-        return lud_no_memory(error, "a change of a text");
-    }
-    lud_text_free(text);
-    *text = changed;
-    return LUD_OK;
+    return put(text, &changed, error);
 }
