@@ -80,16 +80,12 @@ static lud_status write_mark(const lud_experiment *e, const char *folder, lud_ex
     return lud_file_write(path, text, (size_t)n, error);
 }
 
-uint64_t lud_experiment_iterations(const lud_experiment *e, const char *folder, lud_experiment_run run) {
-    return read_mark(e, folder, run).iterations;
-}
-
 lud_status lud_experiment_score(const lud_experiment *e, const char *folder, lud_experiment_run run,
                                 uint64_t iterations, double *score, lud_error *error) {
     char path[PATH];
     lud_history h;
     *score = NAN;
-    if (lud_experiment_iterations(e, folder, run) < iterations) return LUD_OK;
+    if (read_mark(e, folder, run).iterations < iterations) return LUD_OK;
     if (!lud_experiment_run_path(e, folder, run, "", path, sizeof path)) return LUD_OK;
     lud_arena *arena = lud_arena_create(0);
     if (!arena) return lud_no_memory(error, "scores");

@@ -38,10 +38,6 @@ lud_status lud_experiment_jobs_run(const lud_experiment_jobs *jobs, lud_experime
 /* The folder of a run, in `path` [n]; false when it has no room. */
 bool lud_experiment_run_path(const lud_experiment *experiment, const char *folder, lud_experiment_run run,
                              const char *ending, char *path, size_t n);
-/* Iterations of a run that are done and saved, as far as calls of lud_experiment_jobs_run have ended in it;
- * those of the whole training when it is done. */
-uint64_t lud_experiment_iterations(const lud_experiment *experiment, const char *folder,
-                                   lud_experiment_run run);
 /* The score of a run after so many iterations: the last number of its column until then. NaN where the run
  * has not come so far, or has not measured it. */
 lud_status lud_experiment_score(const lud_experiment *experiment, const char *folder, lud_experiment_run run,

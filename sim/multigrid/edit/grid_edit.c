@@ -251,9 +251,6 @@ const lud_grid_edit_world *lud_grid_edit_get(const lud_grid_edit *edit) {
 const lud_model *lud_grid_edit_model(const lud_grid_edit *edit) {
     return edit->now.model;
 }
-int lud_grid_edit_map(const lud_grid_edit *edit) {
-    return edit->map;
-}
 const lud_grid_options *lud_grid_edit_options(const lud_grid_edit *edit) {
     return &edit->now.options;
 }

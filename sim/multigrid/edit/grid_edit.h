@@ -43,7 +43,6 @@ const char *lud_grid_edit_text(const lud_grid_edit *edit);
 const char *lud_grid_edit_path(const lud_grid_edit *edit);
 const lud_grid_edit_world *lud_grid_edit_get(const lud_grid_edit *edit);
 const lud_model *lud_grid_edit_model(const lud_grid_edit *edit);
-int lud_grid_edit_map(const lud_grid_edit *edit);
 const lud_grid_options *lud_grid_edit_options(const lud_grid_edit *edit);
 /* Counts the changes, undone ones too: another number, another world. */
 uint64_t lud_grid_edit_version(const lud_grid_edit *edit);
