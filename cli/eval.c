@@ -25,8 +25,8 @@ static const lud_flag flags[] = {
     INT_FLAG("queries", 0, queries, 0, 1e9, "N", "proof: the first N queries; 0: all (500)"),
     INT_FLAG(
         "episodes", 0, episodes, 1, 1e9, "N",
-        "to play (100), for a policy that remembers, in a team of another size than it was trained in, or of "
-        "each pairing of --cross"),
+        "to play: of the learner's own evaluation (learner.evaluation_episodes), or (100) for a policy that "
+        "remembers, in a team of another size than it was trained in, of each pairing of --cross"),
     SWITCH_FLAG("cross", 'x', cross,
                 "cross-play: who plays which role against whom, of all these RUNs and policies, in the "
                 "scenario of the first"),
@@ -145,9 +145,27 @@ static lud_status measure_transferred(const char *folder, const lud_scenario *tr
     return status;
 }
 
+/* The learner's own measures, over so many episodes. */
+static lud_status measure_episodes(const lud_learner_kind *kind, const char *folder,
+                                   const eval_values *values, json_t *json, lud_error *error) {
+    if (!(kind->honours & LUD_HONOURS_EVALUATION_EPISODES))
+        return lud_invalid(error, "--episodes means nothing for a run of %s, as %s is", kind->name, folder);
+    const struct lud_scenario_number number = {
+        .source = "--episodes", .path = "learner.evaluation_episodes", .value = (double)values->episodes};
+    lud_scenario_flags wanted = values->scenario;
+    wanted.numbers = &number;
+    wanted.n_numbers = 1;
+    lud_scenario *scenario;
+    LUD_TRY(lud_scenario_open(folder, &wanted, &scenario, error));
+    scenario->ranks = lud_processes();
+    const lud_status status = measure(folder, scenario, json, error);
+    lud_scenario_destroy(scenario);
+    return status;
+}
+
 /* The learner's own evaluation of the RUN; into `json`, an object, or printed when it is null. */
-static lud_status eval_learner(const lud_scenario *scenario, const char *folder, const eval_values *values,
-                               json_t *json, lud_error *error) {
+static lud_status eval_learner(const lud_learner_kind *kind, const lud_scenario *scenario, const char *folder,
+                               const eval_values *values, json_t *json, lud_error *error) {
     lud_scenario_flags plain = values->scenario;
     plain.set.n = 0;
     lud_scenario *trained;
@@ -157,9 +175,7 @@ static lud_status eval_learner(const lud_scenario *scenario, const char *folder,
         status = measure_transferred(folder, trained, scenario, values->episodes ? values->episodes : 100,
                                      json, error);
     else if (values->episodes)
-        status =
-            lud_invalid(error, "--episodes is for a team of another size; what the learner itself plays is "
-                               "set with --set learner.evaluation_episodes=N");
+        status = measure_episodes(kind, folder, values, json, error);
     else
         status = measure(folder, scenario, json, error);
     lud_scenario_destroy(trained);
@@ -189,7 +205,7 @@ static lud_status eval_kind(const lud_learner_kind *kind, const lud_scenario *sc
     lud_report report = {0};
     json_t *json = values->json ? json_object() : NULL;
     if (!status && values->json && !json) status = lud_out_of_memory(error);
-    if (!status && !reports_all(kind)) status = eval_learner(scenario, folder, values, json, error);
+    if (!status && !reports_all(kind)) status = eval_learner(kind, scenario, folder, values, json, error);
     if (!status && reports_all(kind) && kind->create) status = show_kept_of(kind, folder, json, error);
     if (!status && kind->evaluate_run) status = kind->evaluate_run(&request, &report, error);
     const bool silent = !report.text.bytes && !json_object_size(report.json);

@@ -35,8 +35,10 @@ typedef struct lud_report_request {
     int64_t answers;      /* of query: most that are shown */
 } lud_report_request;
 enum { LUD_HONOURS_POLICY = 1, LUD_HONOURS_SPLIT = 2, LUD_HONOURS_QUERIES = 4, LUD_HONOURS_EPISODES = 8 };
-/* PROCESSES: several do it together (base/ranks); else it is the work of one. */
+/* PROCESSES: several do it together (base/ranks); else it is the work of one. EVALUATION_EPISODES: its own
+ * evaluation plays as many as its option evaluation_episodes says. */
 enum { LUD_HONOURS_CURVES = 16, LUD_HONOURS_AGAINST = 32, LUD_HONOURS_PROCESSES = 64 };
+enum { LUD_HONOURS_EVALUATION_EPISODES = 128 };
 
 /* Of query, where nobody says more: paths side by side, and answers that are shown. */
 enum { LUD_QUERY_WIDTH = 32, LUD_QUERY_ANSWERS = 3 };

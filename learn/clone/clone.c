@@ -225,6 +225,7 @@ static void visit(lud_learner *learner, lud_checkpoint *checkpoint) {
 
 const lud_learner_kind lud_clone_learner = {
     .name = "clone",
+    .honours = LUD_HONOURS_EVALUATION_EPISODES,
     .about = "imitation of recorded episodes by chunks of actions, with labels asked for on the way (DAgger)",
     .options = &lud_clone_option_table,
     .values = offsetof(cloning, options),

@@ -459,7 +459,7 @@ const lud_learner_kind lud_mappo_learner = {
     .training_score = {.column = "return"},
     .join = lud_mappo_join,
     .report = report,
-    .honours = LUD_HONOURS_CURVES | LUD_HONOURS_AGAINST,
+    .honours = LUD_HONOURS_CURVES | LUD_HONOURS_AGAINST | LUD_HONOURS_EVALUATION_EPISODES,
     .adds_to_evaluation = true,
     .evaluate_run = lud_mappo_evaluate_run,
 };

@@ -457,6 +457,7 @@ static void report(lud_learner *learner, lud_text *out) {
 
 const lud_learner_kind lud_learner_ticks = {
     .name = "ticks",
+    .honours = LUD_HONOURS_EVALUATION_EPISODES,
     .about = "many agents share a policy that learns in every tick from the few experiences worth it",
     .options = &lud_tick_option_table,
     .values = offsetof(ticks, options),

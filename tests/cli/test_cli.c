@@ -447,6 +447,34 @@ static void check_pictures(const char *folder, const char *run) {
     lud_arena_destroy(arena);
 }
 
+/* `eval --episodes` is the option evaluation_episodes of the learner's own evaluation: other episodes, other
+ * figures. */
+static void test_eval_episodes(void **state) {
+    (void)state;
+    char folder[] = "/tmp/ludus-cli-XXXXXX", run[64], command[64];
+    assert_non_null(mkdtemp(folder));
+    double returns[3];
+    const char *const how[3][2] = {
+        {"--episodes", "7"}, {"--set", "learner.evaluation_episodes=7"}, {"--episodes", "2"}};
+    snprintf(run, sizeof run, "%s/few", folder);
+    program_result r =
+        LUDUS("train", "scenarios/particle/simple.yaml", "-o", run, "-q", "--set", "run.environments=2",
+              "--set", "learner.steps=100", "--set", "learner.hidden_size=8");
+    if (r.exit_code != 0) fail_msg("%s", r.err);
+    program_free(&r);
+    for (int k = 0; k < 3; k++) {
+        r = LUDUS("eval", run, "--json", how[k][0], how[k][1]);
+        json_t *root = json_of(&r);
+        returns[k] = number(root, "evaluation/return");
+        json_decref(root);
+        program_free(&r);
+    }
+    assert_true(returns[0] == returns[1]);
+    assert_true(returns[0] != returns[2]);
+    snprintf(command, sizeof command, "rm -rf %s", folder);
+    assert_int_equal(system(command), 0);
+}
+
 /* Trains a policy with a magnitude for a moment; its closed loop and a team of another size as JSON. */
 static void test_eval_json(void **state) {
     (void)state;
@@ -499,8 +527,6 @@ static void test_eval_json(void **state) {
     json_decref(root);
     program_free(&r);
 
-    check_failure(LUDUS("eval", run, "--episodes", "7"), 2, "--set learner.evaluation_episodes=N");
-
     /* the likeliest actions, as it was trained to be evaluated, or drawn ones */
     double returns[3];
     const char *how[] = {"run.seed=1", "learner.deterministic=true", "learner.deterministic=false"};
@@ -536,6 +562,7 @@ int main(void) {
         cmocka_unit_test(test_bench_list),
         cmocka_unit_test(test_record),
         cmocka_unit_test(test_eval_json),
+        cmocka_unit_test(test_eval_episodes),
         cmocka_unit_test(test_too_many_joint_actions),
         cmocka_unit_test(test_interrupted_bench),
     };

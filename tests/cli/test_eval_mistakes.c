@@ -80,6 +80,7 @@ static void test_closed_loop(void **state) {
     check_failure(LUDUS("eval", kge_run, "--plot", plot),
                   "--plot and --against draw the closed loop of graph-mappo in worlds with goals");
     check_failure(LUDUS("eval", kge_run, "--split", "test"), "--split means nothing for a run of kge");
+    check_failure(LUDUS("eval", kge_run, "--episodes", "7"), "--episodes means nothing for a run of kge");
     check_failure(LUDUS("eval", proof_run, "--plot", plot), "--plot means nothing for a run of proof-ppo");
     snprintf(expected, sizeof expected,
              "--against: %s is not a run of graph-mappo in which everybody has a goal", kge_run);
