@@ -3,7 +3,7 @@ BUILD  := build/release
 CTEST  := ctest --output-on-failure -j$(shell nproc)
 export OMP_WAIT_POLICY ?= passive
 
-.PHONY: all install-deps install-deps-mpi install-deps-test python-readers python-packages python-examples python test-examples bench-door build program headless demo test test-all test-format test-long test-readers test-tidy \
+.PHONY: all install-deps install-deps-mpi install-deps-test python-readers python-packages python-examples python test-examples bench-door bench-peers build program headless demo test test-all test-format test-long test-readers test-tidy \
   test-sanitize test-threads build-fuzz test-fuzz test-fuzz-night test-strangers \
   test-mutants test-chaos test-chaos-short test-soak golden-pictures docs bench packages test-packages clean
 
@@ -67,6 +67,11 @@ test-examples: build python-examples
 bench-door: build
 	@bash cmake/python-examples.sh --peers
 	@PYTHONPATH=python $(OVER_BUILD) -m ludus.bench --others --training
+
+# What other programs need for the nearest work, beside Ludus: environments, Storm, attention and updates in PyTorch, in one table.
+bench-peers: build
+	@bash cmake/python-examples.sh --peers
+	@PYTHONPATH=python $(OVER_BUILD) -W ignore -m ludus.bench_peers --program $(BUILD)/ludus
 
 # What the package and its tests stand on; library/test_python says so where it cannot be had.
 python-packages: install-deps

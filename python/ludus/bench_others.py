@@ -105,7 +105,7 @@ def minigrid_env():
     return gymnasium.make("MiniGrid-DoorKey-8x8-v0")
 
 
-def minigrid():
+def minigrid_loop():
     return of_env(minigrid_env().unwrapped)
 
 
@@ -154,7 +154,7 @@ def envpool(task, n_actions):
 
 def compare(seconds):
     print("one environment of other libraries")
-    line("MiniGrid DoorKey-8x8", minigrid, seconds, ours=key_door)
+    line("MiniGrid DoorKey-8x8", minigrid_loop, seconds, ours=key_door)
     line("MPE2 simple_spread, 3 agents", mpe2, seconds, ours=spread)
     print(f"{N} environments in one vector, one thread")
     line("MiniGrid DoorKey-8x8 in Gymnasium's SyncVectorEnv", minigrids, seconds, N, key_doors)

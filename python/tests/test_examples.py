@@ -60,3 +60,18 @@ def test_bench(capsys):
     assert len(lines) == 8
     for line in lines:  # each was measured, or is named
         assert "steps/s" in line or "not installed" in line or "does not run here" in line, line
+
+
+def test_peers(capsys):
+    """So does the table of peers: each of its rows is measured, or says why not."""
+    pytest.importorskip("gymnasium", reason="gymnasium is not installed")
+    from ludus import bench_peers
+    program = Path(os.environ.get("LUDUS_LIBRARY", "nowhere/libludus.so")).with_name("ludus")
+    if not program.exists():
+        pytest.skip("the program is not beside the library")
+    bench_peers.main(["--seconds", "0.01", "--program", str(program), "--markdown"])
+    rows = [line.split("|")[1:-1] for line in capsys.readouterr().out.splitlines() if line.startswith("| ")]
+    assert len(rows) == 14 and all(len(row) == 5 for row in rows)
+    for work, theirs, ours, times, _ in rows[1:]:
+        named = "not installed" in theirs or "does not run here" in theirs
+        assert named or (ours.strip() and float(times.replace(",", "")) > 0), work
