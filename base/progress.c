@@ -4,6 +4,7 @@
 #include <stdarg.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -44,6 +45,11 @@ char *lud_format_memory(double bytes, char text[16]) {
     else
         snprintf(text, 16, "%.*f %s", bytes >= 99.95 ? 0 : bytes >= 9.995 ? 1 : 2, bytes, units[u]);
     return text;
+}
+
+double lud_memory_peak(void) {
+    struct rusage usage;
+    return getrusage(RUSAGE_SELF, &usage) == 0 ? (double)usage.ru_maxrss * 1024 : 0;
 }
 
 char *lud_format_seconds(double seconds, char text[24]) {

@@ -37,5 +37,7 @@ void lud_progress_finish(lud_progress *progress);
 char *lud_format_count(double value, char text[16]);
 /* Memory: `4.24 GiB`, `612 MiB`, `37 B`: three significant digits with a binary unit. Returns `text`. */
 char *lud_format_memory(double bytes, char text[16]);
+/* The most memory that this process has held so far, in bytes, mapped pages of files included. */
+double lud_memory_peak(void);
 /* `12 s`, `3:07`, `2:15:00`. Returns `text`. */
 char *lud_format_seconds(double seconds, char text[24]);

@@ -56,10 +56,11 @@ static lud_status report(const lud_record_values *v, const lud_data_target *targ
                       r->seconds, "steps_per_second", rate);
         return lud_print_json(root, error);
     }
-    char steps[16], size[16], speed[16], time[24];
-    printf("%s: %" PRId64 " episodes, %s steps, %s, in %s (%s steps/s)\n", target->file.bytes, r->episodes,
-           lud_format_count((double)r->steps, steps), lud_format_memory(bytes, size),
-           lud_format_seconds(r->seconds_in_all, time), lud_format_count(rate, speed));
+    char steps[16], size[16], speed[16], time[24], memory[16];
+    printf("%s: %" PRId64 " episodes, %s steps, %s, in %s (%s steps/s), at most %s of memory\n",
+           target->file.bytes, r->episodes, lud_format_count((double)r->steps, steps),
+           lud_format_memory(bytes, size), lud_format_seconds(r->seconds_in_all, time),
+           lud_format_count(rate, speed), lud_format_memory(lud_memory_peak(), memory));
     if (views) printf("Minari: minari.MinariDataset(\"%s\")\n", target->folder.bytes);
     return LUD_OK;
 }

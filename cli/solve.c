@@ -1,6 +1,5 @@
 #include <jansson.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
 #include "base/file.h"
@@ -189,18 +188,12 @@ static lud_status export_all(const bool wanted[N_EXPORTS], const char *run, cons
 
 /* ---- results ---- */
 
-/* The most memory that this process has held, mapped pages of files included. */
-static double peak_memory(void) {
-    struct rusage usage;
-    return getrusage(RUSAGE_SELF, &usage) == 0 ? (double)usage.ru_maxrss * 1024 : 0;
-}
-
 static json_t *summary(const lud_empo_case *c, const lud_empo_solution *solution) {
     const lud_empo_size size = lud_empo_case_size(c);
     double n = (double)size.n_states;
     return json_pack(
         "{s:s, s:s, s:f, s:I, s:I, s:I, s:i, s:f, s:f, s:f, s:f, s:I, s:f, s:o}", "scenario",
-        c->scenario->name, "method", c->space ? "graph" : "levels", "peak_memory_bytes", peak_memory(),
+        c->scenario->name, "method", c->space ? "graph" : "levels", "peak_memory_bytes", lud_memory_peak(),
         "states", (json_int_t)size.n_states, "transitions", (json_int_t)size.n_transitions, "terminal",
         (json_int_t)size.n_terminal, "joint_actions", (int)size.n_joint_actions, "graph_seconds",
         c->graph_seconds, "solve_seconds", c->solve_seconds, "states_per_second",
@@ -241,7 +234,7 @@ static void print_table(const lud_empo_case *c, const lud_empo_solution *solutio
            "included\n\n",
            (double)(size.graph_bytes + size.graph_file_bytes) / (double)size.n_states,
            c->space ? "the graph" : "two levels and their file", (double)solution->header->record_doubles * 8,
-           lud_format_memory(peak_memory(), peak));
+           lud_format_memory(lud_memory_peak(), peak));
     printf("at the start ");
     lud_text text = {0};
     lud_empo_report_print(c->scenario->model, &c->problem->layout, lud_empo_solution_record(solution, 0),

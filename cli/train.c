@@ -158,13 +158,14 @@ static void print_traffic(const lud_ranks *ranks, uint64_t iterations) {
 static void print_end(lud_learner *learner, const lud_scenario *scenario, const char *folder,
                       const lud_ranks *ranks, const lud_train_result *result, const lud_text *figures) {
     lud_text report = {0};
-    char time[24];
+    char time[24], memory[16];
     if (learner->kind->report) learner->kind->report(learner, &report);
     lud_print_text(&report);
     print_traffic(ranks, result->here);
-    printf("\n%s, %llu of %llu iterations, %s\n\n%s", learner->kind->name,
+    printf("\n%s, %llu of %llu iterations, %s, at most %s of memory\n\n%s", learner->kind->name,
            (unsigned long long)result->iterations, (unsigned long long)learner->n_iterations,
-           lud_format_seconds(result->seconds, time), figures->bytes ? figures->bytes : "");
+           lud_format_seconds(result->seconds, time), lud_format_memory(lud_memory_peak(), memory),
+           figures->bytes ? figures->bytes : "");
     lud_text kept = {0};
     lud_kept_print(&result->kept, &kept);
     if (result->iterations > 0)
