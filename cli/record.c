@@ -18,7 +18,8 @@ static const lud_flag flags[] = {
     INT_FLAG("episodes", 'n', scenario.run.episodes, 1, 1e9, "N",
              "episodes to record (1; data set: as the scenario says)"),
     INT_FLAG("steps", 0, steps, 0, 1e9, "N", "at most N steps of an episode; 0: to its end"),
-    INT_FLAG("envs", 'e', scenario.run.environments, 1, 1 << 20, "N", "data set: environments side by side"),
+    INT_FLAG("envs", 'e', scenario.run.environments, 1, 1 << 20, "N",
+             "environments side by side: of a data set, or of pictures, as a grid of at most 16"),
     TEXT_FLAG("observations", 0, observations, "WORD",
               "data set: stored, or replayed: made again from the actions when they are read (stored)"),
     SWITCH_FLAG("no-views", 0, no_views, "data set: without the groups that Minari reads"),
@@ -44,11 +45,10 @@ static void set_defaults(void *data) {
 
 /* A flag that was given, of those that are about data sets. */
 static const char *data_flag(const lud_record_values *values) {
-    return values->observations                    ? "--observations"
-           : values->no_views                      ? "--no-views"
-           : values->level                         ? "--level"
-           : values->scenario.run.environments > 0 ? "--envs"
-                                                   : NULL;
+    return values->observations ? "--observations"
+           : values->no_views   ? "--no-views"
+           : values->level      ? "--level"
+                                : NULL;
 }
 
 static lud_status read_options(const lud_record_values *values, lud_record_options *options,
@@ -93,7 +93,8 @@ static lud_status report(const lud_record_values *values, const lud_record_resul
     return LUD_OK;
 }
 
-/* What a video shows: the first is what is named first; the others go in step with it. */
+/* What a video shows: the first is what is named first; the others go in step with it, or are environments of
+ * the same. */
 typedef struct recorded {
     int n;
     lud_run runs[LUD_SIDES];
@@ -142,21 +143,27 @@ static lud_status take_view(const lud_record_values *values, const lud_scenario 
 
 static lud_status open_all(const lud_record_values *values, const char *const *paths, int n,
                            lud_record_options *options, recorded *r, lud_error *error) {
+    const int n_envs = (int)values->scenario.run.environments;
+    options->apart = n_envs > 1;
+    LUD_TRY(lud_sides_check(n_envs, n, error));
+    if (options->apart) n = n_envs;
     for (int k = 0; k < n; k++) {
         lud_run *run = &r->runs[k];
-        LUD_TRY(lud_run_open_with(paths[k], &values->scenario, k ? NULL : values->policy, run, error));
+        const char *path = paths[options->apart ? 0 : k],
+                   *policy = k && !options->apart ? NULL : values->policy;
+        LUD_TRY(lud_run_open_with(path, &values->scenario, policy, run, error));
         r->n = k + 1;
         const lud_layout *layout = &run->scenario->model->layout;
         lud_caption_who(run->cast, layout->n_agents, run->folder, &r->who[k]);
         if (r->who[k].failed) return lud_no_memory(error, "a caption");
         r->others[k] = (lud_record_side){.name = r->who[k].bytes,
-                                         .path = paths[k],
+                                         .path = path,
                                          .model = run->scenario->model,
                                          .cast = run->cast,
                                          .scenario = run->scenario};
         if (k == 0) LUD_TRY(take_view(values, run->scenario, options, error));
-        LUD_TRY(open_overlay(values, run, paths[k], options->overlay,
-                             k ? &r->others[k].source : &options->source, error));
+        LUD_TRY(open_overlay(values, run, path, options->overlay, k ? &r->others[k].source : &options->source,
+                             error));
     }
     options->caption.who = options->name = r->who[0].bytes;
     options->from = paths[0];
@@ -174,7 +181,7 @@ static lud_status record_pictures(const lud_record_values *values, const char *c
     lud_status status = open_all(values, paths, n, &options, &r, error);
     if (!status) {
         status = lud_record(r.runs[0].scenario->model, r.runs[0].cast, &options, &result, error);
-        for (int k = 1; k < n; k++) r.others[k].source = NULL; /* taken over */
+        for (int k = 1; k < r.n; k++) r.others[k].source = NULL; /* taken over */
     } else {
         lud_overlay_source_destroy(options.source);
     }
@@ -214,7 +221,8 @@ const lud_verb lud_verb_record = {
     .notes =
         "The same command gives the same video, byte for byte. Ctrl-C completes it with what was recorded.\n"
         "Several are shown side by side, in step from the same start and seed, with marks where they differ; "
-        "--size\nis then that of each world.\n"
+        "--envs N\nshows environments of one with seeds that follow each other; --size is then that of each "
+        "world.\n"
         "A data set is one file NAME.h5 (and NAME.minari/, with which Minari opens it), or NAME/: a folder "
         "as\n"
         "Minari makes them. A program that is killed leaves NAME.h5.partial-NUMBER with all episodes up to "

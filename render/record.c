@@ -43,9 +43,7 @@ static lud_status check(const lud_record_options *o, lud_error *error) {
     if (o->episodes < 1) return lud_invalid(error, "%d episodes; at least 1 is needed", o->episodes);
     if (o->width < 16 || o->width > 4096 || o->height < 0 || o->height > 4096)
         return lud_invalid(error, "a picture side must be 16 to 4096 pixels");
-    if (o->n_others >= LUD_SIDES_COMPARED)
-        return lud_invalid(error, "%d worlds side by side; at most %d are possible", o->n_others + 1,
-                           LUD_SIDES);
+    LUD_TRY(lud_sides_check(o->apart ? o->n_others + 1 : 0, o->apart ? 1 : o->n_others + 1, error));
     return lud_video_check_path(o->path, error);
 }
 
@@ -69,6 +67,7 @@ static lud_status open_side(recorder *r, const lud_record_side *from, lud_error 
 /* All sides, the first that of the options; every source is taken over, also when it fails. */
 static lud_status open_sides(recorder *r, const lud_model *model, lud_status status, lud_error *error) {
     const lud_record_options *o = r->options;
+    r->film.sides.apart = o->apart && o->n_others > 0;
     const lud_record_side first = {.name = o->name, .path = o->from, .model = model, .source = o->source};
     for (int k = 0; k <= o->n_others; k++) {
         const lud_record_side *from = k ? &o->others[k - 1] : &first;
@@ -89,7 +88,8 @@ static lud_status open_players(recorder *r, const lud_model *model, lud_cast *ca
         o->scenario || sides->n > 1 || r->film.panel > 0 || sides->side[0].drawing->kind->trails;
     LUD_TRY(lud_player_create(model, cast, o->seed, remember, &sides->side[0].player, error));
     for (int k = 1; k < sides->n; k++)
-        LUD_TRY(lud_player_create(o->others[k - 1].model, o->others[k - 1].cast, o->seed, remember,
+        LUD_TRY(lud_player_create(o->others[k - 1].model, o->others[k - 1].cast,
+                                  o->seed + (sides->apart ? (uint64_t)k : 0), remember,
                                   &sides->side[k].player, error));
     return lud_sides_begin(sides, error);
 }
@@ -114,8 +114,7 @@ static lud_status record_all(recorder *r, lud_error *error) {
     lud_status status = LUD_OK;
     lud_progress_start(&progress, r->options->progress, "recording", "frames", 0);
     for (int e = 0; !status && e < r->options->episodes; e++) {
-        if (e) lud_player_next_episode(r->film.sides.side[0].player);
-        if (e) status = lud_sides_begin(&r->film.sides, error);
+        if (e) status = lud_sides_next_episode(&r->film.sides, error);
         if (!status) status = record_episode(r, &progress, error);
     }
     lud_progress_finish(&progress);

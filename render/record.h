@@ -41,6 +41,7 @@ typedef struct lud_record_options {
     const char *name, *from;    /* name and path of the first side, where there are others */
     lud_record_side *others;    /* [n_others] that go in step with it */
     int n_others;
+    bool apart; /* the others are environments of the same world, with seeds that follow each other */
     const lud_scenario *scenario; /* of the model, where its view makes the window's pictures; else null */
 } lud_record_options;
 

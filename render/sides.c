@@ -2,6 +2,16 @@
 
 #include <string.h>
 
+lud_status lud_sides_check(int n_environments, int n_named, lud_error *error) {
+    const bool apart = n_environments > 1;
+    const int n = apart ? n_environments : n_named, most = apart ? LUD_SIDES : LUD_SIDES_COMPARED;
+    if (apart && n_named > 1)
+        return lud_invalid(error, "%d environments: expected one scenario or RUN, found %d", n_environments,
+                           n_named);
+    if (n > most) return lud_invalid(error, "%d worlds side by side; at most %d are possible", n, most);
+    return LUD_OK;
+}
+
 lud_status lud_sides_fit(const lud_model *leader, const char *leader_name, const lud_model *model,
                          const char *name, lud_error *error) {
     const lud_layout *a = &leader->layout, *b = &model->layout;

@@ -25,6 +25,9 @@ typedef struct lud_sides {
     lud_side side[LUD_SIDES];
 } lud_sides;
 
+/* Whether so many environments (0 or 1: not apart) of as many scenarios or RUNs as are named can be shown
+ * together; LUD_ERROR_INPUT where not. */
+lud_status lud_sides_check(int n_environments, int n_named, lud_error *error);
 /* Whether `model` is a world that can go in step with that of `leader`: the same kind of world, agents with
  * the same actions, states of the same size. LUD_ERROR_INPUT says what is other than in `leader_name`. */
 lud_status lud_sides_fit(const lud_model *leader, const char *leader_name, const lud_model *model,

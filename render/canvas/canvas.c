@@ -12,6 +12,7 @@
 
 #include "base/arena.h"
 #include "render/canvas/font.h"
+#include "render/canvas/frame.h"
 #include "render/canvas/shape.h"
 #include "render/page.h"
 
@@ -22,7 +23,11 @@ typedef struct layer {
     int width, height;
     uint64_t key;
     bool valid;
+    bool awaited; /* is among the rectangles of the frame that are not drawn yet */
 } layer;
+
+/* Textures of a frame's rectangles, by number. */
+enum { NO_TEXTURE = -1, PAGE = 0, FIRST_LAYER = 1 };
 
 enum { MOST_HINTS = 96 };
 typedef struct hint {
@@ -37,19 +42,24 @@ struct lud_canvas {
     bool measured;          /* nothing is drawn */
     bool clipped;
     lud_box clip;
-    hint *hints; /* [MOST_HINTS] of this frame; null: none yet */
+    SDL_Rect clip_area; /* where it is clipped */
+    hint *hints;        /* [MOST_HINTS] of this frame; null: none yet */
     int n_hints;
     int width, height;
     lud_sprites *sprites;
     lud_font *font;
     lud_page *page;
+    uint64_t page_version; /* another number where what was on it may be elsewhere */
+    lud_frame *frame;
+    SDL_Texture *picture; /* on a window: what was drawn, as its own pixels are not kept; null: nowhere */
     layer layers[LUD_CANVAS_LAYERS];
     int slot;          /* of the layer that is asked for */
+    layer *open;       /* is being drawn; null: none */
     uint32_t *scratch; /* room for the picture that is being made */
     uint8_t *mask;
     size_t scratch_pixels;
-    bool incomplete;      /* something of this frame is missing */
-    SDL_Texture *pending; /* texture of the quads waiting; null for plain rectangles */
+    bool incomplete; /* something of this frame is missing */
+    int pending;     /* texture of the quads waiting */
     int n_quads;
     SDL_Vertex vertices[4 * MAX_QUADS];
     int indices[6 * MAX_QUADS];
@@ -87,6 +97,7 @@ lud_status lud_canvas_create(SDL_Renderer *renderer, float scale, lud_sprites *s
     lud_status status = sprites ? LUD_OK : lud_sprites_create(&c->sprites, error);
     if (!status) status = lud_font_create(&c->font, error);
     if (!status) status = lud_page_create(renderer, &c->page, error);
+    if (!status) status = lud_frame_create(&c->frame, error);
     if (status)
         lud_canvas_destroy(c);
     else
@@ -117,6 +128,8 @@ void lud_canvas_destroy(lud_canvas *canvas) {
     if (!canvas) return;
     for (int k = 0; k < LUD_CANVAS_LAYERS; k++)
         if (canvas->layers[k].texture) SDL_DestroyTexture(canvas->layers[k].texture);
+    if (canvas->picture) SDL_DestroyTexture(canvas->picture);
+    lud_frame_destroy(canvas->frame);
     lud_page_destroy(canvas->page);
     lud_font_destroy(canvas->font);
     lud_sprites_destroy(canvas->sprites);
@@ -171,29 +184,135 @@ const char *lud_canvas_hint_at(const lud_canvas *canvas, float x, float y) {
     return NULL;
 }
 
-/* ---- frames and layers ---- */
+/* ---- drawing what a frame is made of ---- */
+
+static float whole(float x) {
+    return floorf(x + 0.5f);
+}
+
+/* Of a whole number; far outside stays far outside. */
+static int pixel(float x) {
+    return (int)fminf(fmaxf(x, -1e8f), 1e8f);
+}
 
 static void flush(lud_canvas *canvas) {
     if (!canvas->n_quads) return;
-    if (SDL_RenderGeometry(canvas->renderer, canvas->pending, canvas->vertices, 4 * canvas->n_quads,
-                           canvas->indices, 6 * canvas->n_quads))
+    if (SDL_RenderGeometry(canvas->renderer, canvas->pending == PAGE ? lud_page_texture(canvas->page) : NULL,
+                           canvas->vertices, 4 * canvas->n_quads, canvas->indices, 6 * canvas->n_quads))
         canvas->incomplete = true;
     canvas->n_quads = 0;
 }
+
+static void draw_quad(lud_canvas *canvas, const lud_quad *q, SDL_Rect to) {
+    const int x = q->x + to.x - q->to.x, y = q->y + to.y - q->to.y;
+    if (q->texture >= FIRST_LAYER) {
+        flush(canvas);
+        SDL_RenderCopy(canvas->renderer, canvas->layers[q->texture - FIRST_LAYER].texture,
+                       &(SDL_Rect){x, y, to.w, to.h}, &to);
+        return;
+    }
+    if (canvas->n_quads == MAX_QUADS || (canvas->n_quads && canvas->pending != q->texture)) flush(canvas);
+    canvas->pending = q->texture;
+    const float unit = 1.0f / LUD_PAGE_SIDE; /* a power of two: texture coordinates are exact */
+    const float left = (float)to.x, top = (float)to.y, right = (float)(to.x + to.w),
+                bottom = (float)(to.y + to.h);
+    const float u0 = (float)x * unit, v0 = (float)y * unit, u1 = (float)(x + to.w) * unit,
+                v1 = (float)(y + to.h) * unit;
+    const SDL_Color c = {q->colour.r, q->colour.g, q->colour.b, q->colour.a};
+    SDL_Vertex *v = canvas->vertices + 4 * canvas->n_quads++;
+    v[0] = (SDL_Vertex){{left, top}, c, {u0, v0}};
+    v[1] = (SDL_Vertex){{right, top}, c, {u1, v0}};
+    v[2] = (SDL_Vertex){{right, bottom}, c, {u1, v1}};
+    v[3] = (SDL_Vertex){{left, bottom}, c, {u0, v1}};
+}
+
+static void draw_area(lud_canvas *canvas, const lud_quad *quads, size_t n, SDL_Rect area) {
+    SDL_Rect to;
+    for (size_t k = lud_frame_first_seen(quads, n, area); k < n; k++)
+        if (SDL_IntersectRect(&quads[k].to, &area, &to)) draw_quad(canvas, &quads[k], to);
+    flush(canvas);
+}
+
+/* Where frames are drawn: what is not drawn anew has to be there still. */
+static void aim_at_picture(lud_canvas *canvas) {
+    int width = 0, height = 0;
+    if (canvas->surface) {
+        SDL_SetRenderTarget(canvas->renderer, NULL);
+        return;
+    }
+    if (canvas->picture) SDL_QueryTexture(canvas->picture, NULL, NULL, &width, &height);
+    if (canvas->picture && (width != canvas->width || height != canvas->height)) {
+        SDL_DestroyTexture(canvas->picture);
+        canvas->picture = NULL;
+    }
+    if (!canvas->picture) {
+        canvas->picture = SDL_CreateTexture(canvas->renderer, SDL_PIXELFORMAT_ARGB8888,
+                                            SDL_TEXTUREACCESS_TARGET, canvas->width, canvas->height);
+        lud_frame_forget(canvas->frame);
+        if (canvas->picture) SDL_SetTextureBlendMode(canvas->picture, SDL_BLENDMODE_NONE);
+    }
+    SDL_SetRenderTarget(canvas->renderer, canvas->picture);
+}
+
+/* Draws now what waits for the end of the frame, as what it is made of will not be there then. */
+static void draw_early(lud_canvas *canvas) {
+    size_t n;
+    const lud_quad *quads = lud_frame_quads(canvas->frame, &n);
+    flush(canvas);
+    aim_at_picture(canvas);
+    draw_area(canvas, quads, n, (SDL_Rect){0, 0, canvas->width, canvas->height});
+    SDL_SetRenderTarget(canvas->renderer, canvas->open ? canvas->open->texture : NULL);
+    lud_frame_take(canvas->frame);
+    for (int k = 0; k < LUD_CANVAS_LAYERS; k++) canvas->layers[k].awaited = false;
+}
+
+static void add(lud_canvas *canvas, const lud_quad *quad) {
+    if (quad->to.w <= 0 || quad->to.h <= 0 || !quad->colour.a || canvas->measured) return;
+    const SDL_Rect whole = {0, 0, canvas->width, canvas->height};
+    if (canvas->open) {
+        draw_quad(canvas, quad, quad->to);
+    } else if (!lud_frame_add(canvas->frame, quad, canvas->clipped ? canvas->clip_area : whole)) {
+        draw_early(canvas);
+        lud_frame_add(canvas->frame, quad, canvas->clipped ? canvas->clip_area : whole);
+    }
+}
+
+static void add_plain(lud_canvas *canvas, SDL_Rect to, lud_rgba colour) {
+    add(canvas, &(lud_quad){.to = to, .texture = NO_TEXTURE, .colour = colour, .opaque = colour.a == 255});
+}
+
+/* ---- frames and layers ---- */
 
 void lud_canvas_begin(lud_canvas *canvas, lud_rgba clear) {
     canvas->incomplete = false;
     canvas->slot = canvas->n_hints = 0;
     SDL_ClearError();
     SDL_GetRendererOutputSize(canvas->renderer, &canvas->width, &canvas->height);
-    SDL_SetRenderDrawColor(canvas->renderer, clear.r, clear.g, clear.b, 255);
-    SDL_RenderClear(canvas->renderer);
+    lud_frame_begin(canvas->frame, canvas->width, canvas->height);
+    for (int k = 0; k < LUD_CANVAS_LAYERS; k++) canvas->layers[k].awaited = false;
+    clear.a = 255;
+    add_plain(canvas, (SDL_Rect){0, 0, canvas->width, canvas->height}, clear);
+}
+
+static bool is_whole(const lud_canvas *canvas) {
+    /* what SDL draws later, in software, fails without a word to the caller */
+    return !canvas->incomplete && strcmp(SDL_GetError(), "Out of memory") != 0;
 }
 
 void lud_canvas_end(lud_canvas *canvas) {
-    flush(canvas);
+    size_t n;
+    int n_areas;
+    aim_at_picture(canvas);
+    const lud_quad *quads = lud_frame_quads(canvas->frame, &n);
+    const SDL_Rect *areas = lud_frame_end(canvas->frame, &n_areas);
+    for (int k = 0; k < n_areas; k++) draw_area(canvas, quads, n, areas[k]);
     if (SDL_RenderFlush(canvas->renderer)) canvas->incomplete = true;
-    if (!canvas->surface) SDL_RenderPresent(canvas->renderer);
+    if (!canvas->surface) {
+        SDL_SetRenderTarget(canvas->renderer, NULL);
+        if (canvas->picture) SDL_RenderCopy(canvas->renderer, canvas->picture, NULL, NULL);
+        SDL_RenderPresent(canvas->renderer);
+    }
+    if (!is_whole(canvas) || (!canvas->surface && !canvas->picture)) lud_frame_forget(canvas->frame);
 }
 
 const uint32_t *lud_canvas_pixels(const lud_canvas *canvas, int *pitch) {
@@ -212,14 +331,14 @@ void lud_canvas_text_done(lud_canvas *canvas, lud_text *text) {
 }
 
 lud_status lud_canvas_check(const lud_canvas *canvas, lud_error *error) {
-    /* what SDL draws later, in software, fails without a word to the caller */
-    const bool refused = strcmp(SDL_GetError(), "Out of memory") == 0;
-    return canvas->incomplete || refused ? lud_no_memory(error, "a picture") : LUD_OK;
+    return is_whole(canvas) ? LUD_OK : lud_no_memory(error, "a picture");
 }
 
 void lud_canvas_forget(lud_canvas *canvas) {
     lud_page_clear(canvas->page);
+    canvas->page_version++;
     for (int k = 0; k < LUD_CANVAS_LAYERS; k++) canvas->layers[k].valid = false;
+    lud_frame_forget(canvas->frame);
 }
 
 void lud_canvas_layer_choose(lud_canvas *canvas, int number) {
@@ -231,7 +350,7 @@ bool lud_canvas_layer_begin(lud_canvas *canvas, uint64_t key, lud_rgba clear) {
     layer *l = &canvas->layers[canvas->slot];
     const bool fits = l->texture && l->width == canvas->width && l->height == canvas->height;
     if (fits && l->valid && l->key == key) return false;
-    flush(canvas);
+    if (l->awaited) draw_early(canvas);
     if (!fits) {
         if (l->texture) SDL_DestroyTexture(l->texture);
         l->texture = SDL_CreateTexture(canvas->renderer, SDL_PIXELFORMAT_ARGB8888, SDL_TEXTUREACCESS_TARGET,
@@ -242,65 +361,51 @@ bool lud_canvas_layer_begin(lud_canvas *canvas, uint64_t key, lud_rgba clear) {
     }
     l->key = key;
     l->valid = l->texture != NULL;
-    /* without memory for a layer the caller draws straight onto the canvas, every frame */
-    if (l->texture) SDL_SetRenderTarget(canvas->renderer, l->texture);
-    SDL_SetRenderDrawColor(canvas->renderer, clear.r, clear.g, clear.b, 255);
-    SDL_RenderClear(canvas->renderer);
+    clear.a = 255;
+    if (l->texture) {
+        canvas->open = l;
+        SDL_SetRenderTarget(canvas->renderer, l->texture);
+    } /* without memory for a layer the caller draws straight onto the canvas, every frame */
+    add_plain(canvas, (SDL_Rect){0, 0, canvas->width, canvas->height}, clear);
     return true;
 }
 
 void lud_canvas_layer_end(lud_canvas *canvas) {
     flush(canvas);
+    canvas->open = NULL;
     SDL_SetRenderTarget(canvas->renderer, NULL);
 }
 
 void lud_canvas_layer_draw(lud_canvas *canvas) {
-    const layer *l = &canvas->layers[canvas->slot];
+    layer *l = &canvas->layers[canvas->slot];
     if (!l->texture) return;
-    flush(canvas);
-    SDL_RenderCopy(canvas->renderer, l->texture, NULL, NULL);
+    l->awaited = true;
+    add(canvas, &(lud_quad){.to = {0, 0, canvas->width, canvas->height},
+                            .texture = FIRST_LAYER + canvas->slot,
+                            .colour = {255, 255, 255, 255},
+                            .version = l->key,
+                            .opaque = true});
 }
 
 void lud_canvas_clip(lud_canvas *canvas, lud_box box) {
-    flush(canvas);
     canvas->clipped = true;
     canvas->clip = box;
-    SDL_Rect rect = {(int)floorf(box.x), (int)floorf(box.y), (int)ceilf(box.w), (int)ceilf(box.h)};
-    SDL_RenderSetClipRect(canvas->renderer, &rect);
+    canvas->clip_area =
+        (SDL_Rect){pixel(floorf(box.x)), pixel(floorf(box.y)), pixel(ceilf(box.w)), pixel(ceilf(box.h))};
 }
 
 void lud_canvas_unclip(lud_canvas *canvas) {
-    flush(canvas);
     canvas->clipped = false;
-    SDL_RenderSetClipRect(canvas->renderer, NULL);
 }
 
 /* ---- rectangles and pictures ---- */
 
-static void quad(lud_canvas *canvas, SDL_Texture *texture, float x, float y, float w, float h,
-                 SDL_Rect source, lud_rgba colour) {
-    if (w <= 0 || h <= 0 || !colour.a || canvas->measured) return;
-    if (canvas->n_quads == MAX_QUADS || (canvas->n_quads && canvas->pending != texture)) flush(canvas);
-    canvas->pending = texture;
-    const float unit = 1.0f / LUD_PAGE_SIDE; /* a power of two: texture coordinates are exact */
-    float u0 = (float)source.x * unit, v0 = (float)source.y * unit;
-    float u1 = (float)(source.x + source.w) * unit, v1 = (float)(source.y + source.h) * unit;
-    SDL_Color c = {colour.r, colour.g, colour.b, colour.a};
-    SDL_Vertex *v = canvas->vertices + 4 * canvas->n_quads++;
-    v[0] = (SDL_Vertex){{x, y}, c, {u0, v0}};
-    v[1] = (SDL_Vertex){{x + w, y}, c, {u1, v0}};
-    v[2] = (SDL_Vertex){{x + w, y + h}, c, {u1, v1}};
-    v[3] = (SDL_Vertex){{x, y + h}, c, {u0, v1}};
-}
-
-static float whole(float x) {
-    return floorf(x + 0.5f);
-}
-
 void lud_canvas_rect(lud_canvas *canvas, lud_box box, lud_rgba colour) {
     float x = whole(box.x), y = whole(box.y);
-    quad(canvas, NULL, x, y, whole(box.x + box.w) - x, whole(box.y + box.h) - y, (SDL_Rect){0, 0, 0, 0},
-         colour);
+    const int left = pixel(x), top = pixel(y);
+    add_plain(canvas,
+              (SDL_Rect){left, top, pixel(whole(box.x + box.w)) - left, pixel(whole(box.y + box.h)) - top},
+              colour);
 }
 
 /* Makes room for a picture of this size; false when memory is out or it is larger than the page takes. */
@@ -321,8 +426,9 @@ static bool reserve(lud_canvas *canvas, int width, int height) {
 /* Puts the picture in `scratch` on the page. */
 static bool keep(lud_canvas *canvas, uint64_t key, int width, int height, SDL_Rect *place) {
     if (lud_page_add(canvas->page, key, canvas->scratch, width, height, place)) return true;
-    flush(canvas);
+    draw_early(canvas);
     lud_page_clear(canvas->page);
+    canvas->page_version++;
     return lud_page_add(canvas->page, key, canvas->scratch, width, height, place);
 }
 
@@ -333,14 +439,19 @@ static bool keep_mask(lud_canvas *canvas, uint64_t key, int width, int height, S
 }
 
 static void picture(lud_canvas *canvas, float x, float y, SDL_Rect place, lud_rgba colour) {
-    quad(canvas, lud_page_texture(canvas->page), x, y, (float)place.w, (float)place.h, place, colour);
+    add(canvas, &(lud_quad){.to = {pixel(x), pixel(y), place.w, place.h},
+                            .x = place.x,
+                            .y = place.y,
+                            .texture = PAGE,
+                            .colour = colour,
+                            .version = canvas->page_version});
 }
 
 /* ---- shapes ---- */
 
 void lud_canvas_arc(lud_canvas *canvas, float x, float y, float radius, float thickness, float from,
                     float sweep, lud_rgba colour) {
-    if (radius <= 0) return;
+    if (radius <= 0 || canvas->measured) return;
     /* an eighth of a pixel, and of 1/512 turn, is below what can be seen */
     float left = floorf(x - radius) - 1, top = floorf(y - radius) - 1;
     int size = (int)ceilf(2 * radius) + 3;
@@ -402,6 +513,7 @@ static int corner_radius(lud_box box, float radius) {
 }
 
 void lud_canvas_round_rect(lud_canvas *canvas, lud_box box, float radius, lud_rgba colour) {
+    if (canvas->measured) return;
     box = whole_box(box);
     int r = corner_radius(box, radius);
     if (r < 1 || !corners(canvas, box, r, r, colour)) {
@@ -415,6 +527,7 @@ void lud_canvas_round_rect(lud_canvas *canvas, lud_box box, float radius, lud_rg
 }
 
 void lud_canvas_frame(lud_canvas *canvas, lud_box box, float radius, float thickness, lud_rgba colour) {
+    if (canvas->measured) return;
     box = whole_box(box);
     float t = fmaxf(1, whole(thickness));
     int r = corner_radius(box, radius);
@@ -429,7 +542,7 @@ void lud_canvas_frame(lud_canvas *canvas, lud_box box, float radius, float thick
 /* A shape given by points, made in the box around them. */
 static void point_shape(lud_canvas *canvas, int kind, const float (*points)[2], int n, float width,
                         lud_rgba colour) {
-    if (n < 2 || n > MAX_POINTS) return;
+    if (n < 2 || n > MAX_POINTS || canvas->measured) return;
     float x0 = points[0][0], y0 = points[0][1], x1 = x0, y1 = y0;
     for (int k = 1; k < n; k++) {
         x0 = fminf(x0, points[k][0]);
@@ -509,14 +622,14 @@ static bool find_sprite(lud_canvas *canvas, lud_sprite sprite, lud_rgba tint, in
 void lud_canvas_sprite(lud_canvas *canvas, lud_sprite sprite, lud_rgba tint, float x, float y, int size,
                        int turn) {
     SDL_Rect place;
-    if (!find_sprite(canvas, sprite, tint, size, turn, &place)) return;
+    if (canvas->measured || !find_sprite(canvas, sprite, tint, size, turn, &place)) return;
     picture(canvas, whole(x), whole(y), place, (lud_rgba){255, 255, 255, tint.a});
 }
 
 void lud_canvas_sprite_rolled(lud_canvas *canvas, lud_sprite sprite, lud_rgba tint, float x, float y,
                               int size, int shift) {
     SDL_Rect place;
-    if (!find_sprite(canvas, sprite, tint, size, 0, &place)) return;
+    if (canvas->measured || !find_sprite(canvas, sprite, tint, size, 0, &place)) return;
     shift = (shift % size + size) % size;
     lud_rgba plain = {255, 255, 255, tint.a};
     x = whole(x);
@@ -582,6 +695,7 @@ float lud_canvas_text_width(const lud_canvas *canvas, lud_text_size size, const 
 
 static void draw_glyph(lud_canvas *canvas, uint32_t code, float pixels, float x, float baseline,
                        lud_rgba colour) {
+    if (canvas->measured) return;
     lud_glyph glyph = lud_font_glyph(canvas->font, code, pixels);
     if (glyph.width <= 0 || glyph.height <= 0) return;
     recipe r = {.kind = RECIPE_GLYPH, .size = (int32_t)pixels, .a = (int32_t)code};

@@ -40,8 +40,19 @@ static void *take(pool *p, size_t n) {
 #include <stb_truetype.h>
 #pragma GCC diagnostic pop
 
+/* What was found out about a glyph: outlines are read anew for every question otherwise. */
+typedef struct metrics {
+    uint32_t code_point;
+    float size;
+    bool has_advance, has_glyph;
+    float advance;
+    lud_glyph glyph;
+} metrics;
+enum { METRICS = 1024 }; /* a power of two; those of another glyph at the same place are forgotten */
+
 struct lud_font {
     stbtt_fontinfo info;
+    metrics *metrics; /* [METRICS] */
     pool *pool;
     int ascent, descent, line_gap;
     int digit_advance; /* of the widest digit, in font units */
@@ -72,7 +83,8 @@ lud_status lud_font_create(lud_font **font, lud_error *error) {
     if (!is_whole(asset)) return lud_invalid(error, "the font of this program is damaged; install it anew");
     lud_font *f = calloc(1, sizeof *f);
     if (f) f->pool = calloc(1, sizeof *f->pool);
-    if (!f || !f->pool || !grow(f->pool)) {
+    if (f) f->metrics = calloc(METRICS, sizeof *f->metrics);
+    if (!f || !f->pool || !f->metrics || !grow(f->pool)) {
         lud_font_destroy(f);
         return lud_no_memory(error, "the font");
     }
@@ -94,6 +106,7 @@ void lud_font_destroy(lud_font *font) {
     if (!font) return;
     if (font->pool) free(font->pool->bytes);
     free(font->pool);
+    free(font->metrics);
     free(font);
 }
 
@@ -113,13 +126,24 @@ static bool is_digit(uint32_t code_point) {
     return code_point >= '0' && code_point <= '9';
 }
 
-float lud_font_advance(const lud_font *font, uint32_t code_point, float size) {
-    int advance = font->digit_advance, bearing;
-    if (!is_digit(code_point)) stbtt_GetCodepointHMetrics(&font->info, (int)code_point, &advance, &bearing);
-    return (float)advance * scale_of(font, size);
+static metrics *metrics_of(const lud_font *font, uint32_t code_point, float size) {
+    const uint32_t mixed = code_point * 2654435761u ^ (uint32_t)(size * 8) * 40503u;
+    metrics *m = &font->metrics[(mixed ^ mixed >> 16) & (METRICS - 1)];
+    if (m->code_point != code_point || m->size != size)
+        *m = (metrics){.code_point = code_point, .size = size};
+    return m;
 }
 
-lud_glyph lud_font_glyph(const lud_font *font, uint32_t code_point, float size) {
+float lud_font_advance(const lud_font *font, uint32_t code_point, float size) {
+    metrics *m = metrics_of(font, code_point, size);
+    int advance = font->digit_advance, bearing;
+    if (m->has_advance) return m->advance;
+    if (!is_digit(code_point)) stbtt_GetCodepointHMetrics(&font->info, (int)code_point, &advance, &bearing);
+    m->has_advance = true;
+    return m->advance = (float)advance * scale_of(font, size);
+}
+
+static lud_glyph measured(const lud_font *font, uint32_t code_point, float size) {
     float scale = scale_of(font, size);
     int x0, y0, x1, y1;
     stbtt_GetCodepointBitmapBox(&font->info, (int)code_point, scale, scale, &x0, &y0, &x1, &y1);
@@ -130,6 +154,13 @@ lud_glyph lud_font_glyph(const lud_font *font, uint32_t code_point, float size) 
         glyph.left += (int)lroundf((float)(font->digit_advance - advance) * 0.5f * scale);
     }
     return glyph;
+}
+
+lud_glyph lud_font_glyph(const lud_font *font, uint32_t code_point, float size) {
+    metrics *m = metrics_of(font, code_point, size);
+    if (!m->has_glyph) m->glyph = measured(font, code_point, size);
+    m->has_glyph = true;
+    return m->glyph;
 }
 
 /* False when the pool is too small. */

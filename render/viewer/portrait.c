@@ -16,6 +16,7 @@ lud_status lud_portrait_open(const lud_sides *sides, const lud_scenario *const *
     v->title = title;
     v->options = &v->own_options;
     v->n_stages = sides->n;
+    v->grid = sides->apart;
     v->stage = &v->stages[0];
     for (int k = 0; k < sides->n; k++) {
         const lud_side *side = &sides->side[k];
@@ -24,6 +25,7 @@ lud_status lud_portrait_open(const lud_sides *sides, const lud_scenario *const *
                                    .cast = casts[k],
                                    .drawing = side->drawing,
                                    .player = side->player,
+                                   .apart = sides->apart,
                                    .overlay = side->overlay,
                                    .who = {.bytes = (char *)(uintptr_t)side->name}};
     }

@@ -53,14 +53,10 @@ int lud_stages_number(const lud_view_options *options) {
 
 /* What cannot be shown together, or not so many. */
 static lud_status check_number(const lud_view_options *options, lud_error *error) {
-    const int n = lud_stages_number(options), most = options->n_others ? LUD_SIDES_COMPARED : LUD_SIDES;
-    if (options->n_environments > 1 && options->n_others)
-        return lud_invalid(error, "%d environments: expected one scenario or RUN, found %d",
-                           options->n_environments, options->n_others + 1);
+    LUD_TRY(lud_sides_check(options->n_environments, options->n_others + 1, error));
     if (options->n_environments > 1 && options->episodes)
         return lud_invalid(error, "%d environments: expected a scenario or RUN, found recorded episodes",
                            options->n_environments);
-    if (n > most) return lud_invalid(error, "%d worlds side by side; at most %d are possible", n, most);
     return LUD_OK;
 }
 

@@ -5,6 +5,7 @@
  *     LUDUS_RENEW_GOLDEN=1 ctest -R golden_pictures     (or `make golden-pictures`)
  *
  * writes them anew: look at each before it is committed. */
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -18,6 +19,7 @@
 #include <SDL.h>
 
 #include "base/file.h"
+#include "base/progress.h"
 #include "learn/runs/run.h"
 #include "learn/runs/run_named.h"
 #include "render/support_pictures.h"
@@ -40,33 +42,42 @@ typedef struct shot {
     int steps;
     SDL_Keycode key; /* pressed at last, 0: none */
     const char *view;
+    bool followed; /* a training is, at the same moment of it in every picture */
 } shot;
 
 static const shot shots[] = {
-    {"multigrid-light", SCENARIOS "multigrid/rescue.yaml", NULL, false, 4, 0, "size: [760, 480]\nagent: 1\n"},
+    {"multigrid-light", SCENARIOS "multigrid/rescue.yaml", NULL, false, 4, 0, "size: [760, 480]\nagent: 1\n",
+     false},
     {"multigrid-dark-large", SCENARIOS "multigrid/unsteady_ground.yaml", NULL, false, 3, 0,
-     "size: [1280, 960]\nscale: 2\ntheme: dark\nagent: 0\nlabels: true\n"},
+     "size: [1280, 960]\nscale: 2\ntheme: dark\nagent: 0\nlabels: true\n", false},
     {"multigrid-successors", SCENARIOS "multigrid/doorway.yaml", NULL, false, 1, 0,
-     "size: [820, 520]\nsuccessors: true\ncaption: {show: always}\n"},
+     "size: [820, 520]\nsuccessors: true\ncaption: {show: always}\n", false},
     {"multigrid-cell", SCENARIOS "multigrid/control_button.yaml", NULL, false, 2, 0,
-     "size: [800, 600]\ntheme: dark\ncell: [2, 1]\npanels: {width: 0.42}\n"},
+     "size: [800, 600]\ntheme: dark\ncell: [2, 1]\npanels: {width: 0.42}\n", false},
     {"particle-light", SCENARIOS "particle/navigation_3.yaml", NULL, false, 8, 0,
-     "size: [720, 460]\nagent: 1\nlabels: true\n"},
+     "size: [720, 460]\nagent: 1\nlabels: true\n", false},
     {"particle-dark", SCENARIOS "particle/simple_tag.yaml", NULL, false, 12, 0,
-     "size: [800, 600]\ntheme: dark\nscale: 1.25\ncaption: {show: always, text: Three chase one}\n"},
-    {"tribes-light", SCENARIOS "tribes/market.yaml", NULL, false, 20, 0, "size: [900, 560]\nagent: 2\n"},
+     "size: [800, 600]\ntheme: dark\nscale: 1.25\ncaption: {show: always, text: Three chase one}\n", false},
+    {"tribes-light", SCENARIOS "tribes/market.yaml", NULL, false, 20, 0, "size: [900, 560]\nagent: 2\n",
+     false},
     {"tribes-dark", SCENARIOS "tribes/village.yaml", NULL, false, 30, 0,
-     "size: [760, 520]\ntheme: dark\npanels: {timeline: false, overlay: false, width: 0.45}\n"},
-    {"proof-light", SCENARIOS "proof/family_tree.yaml", NULL, false, 2, 0, "size: [1000, 600]\n"},
+     "size: [760, 520]\ntheme: dark\npanels: {timeline: false, overlay: false, width: 0.45}\n", false},
+    {"proof-light", SCENARIOS "proof/family_tree.yaml", NULL, false, 2, 0, "size: [1000, 600]\n", false},
     {"proof-dark-large", SCENARIOS "proof/family_tree.yaml", NULL, false, 3, 0,
-     "size: [1280, 960]\ntheme: dark\nscale: 2\nagent: 0\n"},
-    {"solved-light", SCENARIOS "empo/fetch_the_key.yaml", NULL, true, 5, 0, "size: [820, 600]\nagent: 0\n"},
+     "size: [1280, 960]\ntheme: dark\nscale: 2\nagent: 0\n", false},
+    {"solved-light", SCENARIOS "empo/fetch_the_key.yaml", NULL, true, 5, 0, "size: [820, 600]\nagent: 0\n",
+     false},
     {"solved-dark", SCENARIOS "empo/fetch_the_key.yaml", NULL, true, 3, 0,
      "size: [900, 600]\ntheme: dark\npanels: {inspector: false, timeline: false}\ncaption: {show: always}\n"
-     "camera: {zoom: 0.8}\n"},
+     "camera: {zoom: 0.8}\n",
+     false},
     {"compared", SCENARIOS "empo/fetch_the_key.yaml", SCENARIOS "empo/fetch_the_key.yaml", true, 6, 0,
-     "size: [960, 500]\n"},
-    {"keys", SCENARIOS "multigrid/tiny.yaml", NULL, false, 0, SDLK_h, "size: [640, 480]\n"},
+     "size: [960, 500]\n", false},
+    {"keys", SCENARIOS "multigrid/tiny.yaml", NULL, false, 0, SDLK_h, "size: [640, 480]\n", false},
+    {"training-light", SCENARIOS "particle/navigation_3.yaml", NULL, false, 6, 0, "size: [1100, 900]\n",
+     true},
+    {"training-dark", SCENARIOS "multigrid/rescue.yaml", NULL, false, 3, 0,
+     "size: [800, 600]\ntheme: dark\nagent: 0\npanels: {training_height: 0.3}\n", true},
 };
 enum { N_SHOTS = sizeof shots / sizeof *shots };
 
@@ -99,6 +110,37 @@ static lud_status loaded(void *context, const lud_scenario *scenario, lud_cast *
     return lud_run_overlay(context, scenario, cast, source, error);
 }
 
+/* ---- a training ---- */
+
+enum { ITERATIONS = 94, DONE = 51, EVALUATED = 6 };
+static const double seconds_so_far = 31;
+static double reward[DONE], success[DONE], error_norm[EVALUATED];
+
+static bool look(lud_view_training *training, double seconds) {
+    (void)training, (void)seconds; /* nothing new */
+    return false;
+}
+
+/* As far as it is after iteration 51 of 94, with curves that rise as they do and one that is measured at
+ * every tenth iteration. */
+static lud_view_training training_at_half(void) {
+    lud_view_training t = {.look = look, .running = true, .share = (double)DONE / ITERATIONS, .version = 1};
+    char spent[24], left[24];
+    for (int k = 0; k < DONE; k++) {
+        const double learned = 1 / (1 + exp(-(k - 12) / 4.0));
+        reward[k] = -30 + 107 * learned + 1.5 * sin(1.7 * k);
+        success[k] = fmin(1, 1.05 * learned * learned);
+        if (k % 10 == 0) error_norm[k / 10] = 3 - 2 * learned;
+    }
+    t.curves[t.n_curves++] = (lud_training_curve){"reward", reward, DONE};
+    t.curves[t.n_curves++] = (lud_training_curve){"success", success, DONE};
+    t.curves[t.n_curves++] = (lud_training_curve){"error norm", error_norm, EVALUATED};
+    snprintf(t.state, sizeof t.state, "iteration %d of %d, %s, %s left", DONE, ITERATIONS,
+             lud_format_seconds(seconds_so_far, spent),
+             lud_format_seconds(seconds_so_far / DONE * (ITERATIONS - DONE), left));
+    return t;
+}
+
 static void press(lud_viewer *viewer, SDL_Keycode code) {
     SDL_Event event = {.key = {.type = SDL_KEYDOWN, .keysym = {.sym = code}}};
     lud_viewer_event(viewer, &event, 1);
@@ -114,11 +156,13 @@ static picture draw(const shot *s, const char *more) {
     const lud_scenario_overrides overrides = {
         .view = "view.yaml", .values = &always, .n_values = 1, .run = lud_run_as_written};
     const lud_view_side other = {.path = s->other};
+    lud_view_training training = training_at_half();
     const lud_view_options options = {.path = s->path,
                                       .run = run,
                                       .others = &other,
                                       .n_others = s->other ? 1 : 0,
                                       .overrides = &overrides,
+                                      .training = s->followed ? &training : NULL,
                                       .loaded = loaded,
                                       .context = run};
     lud_viewer *viewer;

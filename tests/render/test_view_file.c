@@ -50,11 +50,12 @@ typedef struct window {
 } window;
 
 /* As lud_view opens it; the size is that of the view. */
-static window *open_window(const char *path, const char *view) {
+static window *open_window(const char *path, const char *view, int n_environments) {
     window *w = calloc(1, sizeof *w);
     lud_error error = {0};
     w->overrides = (lud_scenario_overrides){.view = view, .run = lud_run_as_written};
-    w->options = (lud_view_options){.path = path, .overrides = &w->overrides};
+    w->options =
+        (lud_view_options){.path = path, .overrides = &w->overrides, .n_environments = n_environments};
     if (lud_viewer_create(&w->options, &w->viewer, &error)) fail_msg("%s", error.text);
     const lud_view_section *shown = &lud_viewer_scenario(w->viewer)->view;
     const bool sized = shown->size.n == 2;
@@ -78,33 +79,51 @@ static void key(window *w, SDL_Keycode code, int modifiers) {
     lud_viewer_draw(w->viewer, w->canvas);
 }
 
-/* Records every state once, as NAME-00001.png and so on. */
-static void record(const char *path, const char *view, const char *to, int steps) {
+/* Records every state of n environments once, as NAME-00001.png and so on; with seeds from the first one on,
+ * 0: from that of the scenario. Worlds alone are `side` pixels wide. */
+static void record(const char *path, const char *view, const char *to, int steps, int n, uint64_t seed,
+                   int side) {
     lud_error error = {0};
-    lud_scenario *scenario;
-    lud_cast *cast;
+    lud_scenario *scenarios[LUD_SIDES];
+    lud_cast *casts[LUD_SIDES];
+    lud_record_side sides[LUD_SIDES] = {0};
     const lud_scenario_overrides overrides = {.view = view, .run = lud_run_as_written};
-    if (lud_scenario_load_with(path, &overrides, NULL, &scenario, &error)) fail_msg("%s", error.text);
-    if (lud_cast_create(scenario->model, scenario->policies, path, &cast, &error)) fail_msg("%s", error.text);
     lud_text who = {0};
-    lud_caption_who(cast, scenario->model->layout.n_agents, NULL, &who);
+    for (int k = 0; k < n; k++) {
+        if (lud_scenario_load_with(path, &overrides, NULL, &scenarios[k], &error)) fail_msg("%s", error.text);
+        if (lud_cast_create(scenarios[k]->model, scenarios[k]->policies, path, &casts[k], &error))
+            fail_msg("%s", error.text);
+        sides[k] = (lud_record_side){
+            .path = path, .model = scenarios[k]->model, .cast = casts[k], .scenario = scenarios[k]};
+    }
+    lud_caption_who(casts[0], scenarios[0]->model->layout.n_agents, NULL, &who);
     lud_record_options options = lud_record_defaults();
     options.path = to;
     options.frames_per_step = 1;
     options.max_steps = steps;
-    options.seed = (uint64_t)scenario->run.seed;
-    lud_record_as_shown(scenario, &options);
+    options.seed = seed ? seed : (uint64_t)scenarios[0]->run.seed;
+    lud_record_as_shown(scenarios[0], &options);
     options.caption.who = options.name = who.bytes;
-    if (lud_record(scenario->model, cast, &options, NULL, &error)) fail_msg("%s", error.text);
+    options.others = sides + 1;
+    options.n_others = n - 1;
+    options.apart = true;
+    if (side) {
+        options.caption.title = NULL;
+        options.width = side;
+        options.height = 0;
+    }
+    if (lud_record(scenarios[0]->model, casts[0], &options, NULL, &error)) fail_msg("%s", error.text);
     lud_text_free(&who);
-    lud_cast_destroy(cast);
-    lud_scenario_destroy(scenario);
+    for (int k = 0; k < n; k++) {
+        lud_cast_destroy(casts[k]);
+        lud_scenario_destroy(scenarios[k]);
+    }
 }
 
-static void check_same(const char *path, const char *view, int steps) {
+static void check_same(const char *path, const char *view, int steps, int n) {
     write_file("paper.yaml", view);
-    window *w = open_window(path, "paper.yaml");
-    record(path, "paper.yaml", "frame.png", steps);
+    window *w = open_window(path, "paper.yaml", n);
+    record(path, "paper.yaml", "frame.png", steps, n, 0, 0);
     for (int step = 0; step <= steps; step++) {
         if (step) key(w, SDLK_PERIOD, 0);
         char name[32];
@@ -134,10 +153,49 @@ static void test_same_pictures(void **state) {
         "panels: {show: always}\nsuccessors: true\n",
         "motion: false\nsize: [700, 480]\ncell: [3, 3]\npanels: {show: always}\n"};
     write_file("rooms.yaml", rooms);
-    for (size_t k = 0; k < sizeof views / sizeof *views; k++) check_same("rooms.yaml", views[k], 4);
-    check_same(LUDUS_SOURCE_DIR "/scenarios/particle/navigation_3.yaml", views[2], 3);
-    check_same(LUDUS_SOURCE_DIR "/scenarios/tribes/market.yaml", views[0], 2);
-    check_same(LUDUS_SOURCE_DIR "/scenarios/proof/family_tree.yaml", views[0], 2);
+    for (size_t k = 0; k < sizeof views / sizeof *views; k++) check_same("rooms.yaml", views[k], 4, 1);
+    check_same(LUDUS_SOURCE_DIR "/scenarios/particle/navigation_3.yaml", views[2], 3, 1);
+    check_same(LUDUS_SOURCE_DIR "/scenarios/tribes/market.yaml", views[0], 2, 1);
+    check_same(LUDUS_SOURCE_DIR "/scenarios/proof/family_tree.yaml", views[0], 2, 1);
+}
+
+/* A grid of environments: the window's, and of worlds alone the pictures of each environment by itself, below
+ * the line that names its seed. */
+static void test_environments(void **state) {
+    (void)state;
+    enum { N = 5, SEED = 5, SIDE = 120, STEPS = 3 };
+    write_file("rooms.yaml", rooms);
+    check_same("rooms.yaml", "motion: false\nsize: [900, 600]\npanels: {show: always}\n", 3, 6);
+    check_same(
+        LUDUS_SOURCE_DIR "/scenarios/particle/navigation_3.yaml",
+        "motion: false\nsize: [900, 600]\ntheme: dark\npanels: {show: never}\ncaption: {show: always}\n", 2,
+        16);
+    write_file("still.yaml", "motion: false\n");
+    record("rooms.yaml", "still.yaml", "grid.png", STEPS, N, 0, SIDE);
+    int n_other = 0;
+    for (int k = 0; k < N; k++) {
+        record("rooms.yaml", "still.yaml", "alone.png", STEPS, 1, SEED + (uint64_t)k, SIDE);
+        for (int step = 0; step <= STEPS; step++) {
+            char name[2][32];
+            snprintf(name[0], sizeof name[0], "grid-%05d.png", step + 1);
+            snprintf(name[1], sizeof name[1], "alone-%05d.png", step + 1);
+            picture grid = picture_read(name[0]), alone = picture_read(name[1]);
+            const int columns = grid.width / alone.width, rows = (N + columns - 1) / columns,
+                      high = grid.height / rows, left = k % columns * alone.width,
+                      top = (k / columns + 1) * high - alone.height;
+            assert_int_equal(columns * alone.width, grid.width);
+            assert_true(high > alone.height && columns > 1);
+            for (int y = 0; y < alone.height; y++) /* without the line between neighbours */
+                for (int x = 1; x < alone.width; x++) {
+                    const uint32_t pixel = grid.pixels[(top + y) * grid.width + left + x];
+                    assert_int_equal(pixel, alone.pixels[y * alone.width + x]);
+                    n_other += k && pixel != grid.pixels[(high - alone.height + y) * grid.width + x];
+                }
+            picture_free(&grid);
+            picture_free(&alone);
+        }
+    }
+    assert_true(n_other > 0); /* other seeds, other episodes */
 }
 
 /* What differs from view to view is to be seen. */
@@ -162,12 +220,12 @@ static void test_every_key_matters(void **state) {
         "size: [800, 600]\nmotion: false\nagent: 0\npanels: {show: always}\ncaption: {show: always}\n"};
     write_file("rooms.yaml", rooms);
     write_file("base.yaml", base);
-    window *w = open_window("rooms.yaml", "base.yaml");
+    window *w = open_window("rooms.yaml", "base.yaml", 1);
     picture first = picture_of(w->canvas);
     close_window(w);
     for (size_t k = 0; k < sizeof others / sizeof *others; k++) {
         write_file("other.yaml", others[k]);
-        w = open_window("rooms.yaml", "other.yaml");
+        w = open_window("rooms.yaml", "other.yaml", 1);
         picture p = picture_of(w->canvas);
         if (picture_differing(first, p) == 0) fail_msg("nothing is otherwise with %s", others[k]);
         picture_free(&p);
@@ -180,7 +238,7 @@ static void test_every_key_matters(void **state) {
 static void check_kept(window *w, const char *path) {
     lud_error error = {0};
     if (lud_viewer_save_look(w->viewer, "kept.yaml", &error)) fail_msg("%s", error.text);
-    window *again = open_window(path, "kept.yaml");
+    window *again = open_window(path, "kept.yaml", 1);
     const size_t steps = lud_player_position(lud_viewer_player(w->viewer));
     for (size_t k = 0; k < steps; k++) key(again, SDLK_PERIOD, 0);
     lud_viewer_draw(w->viewer, w->canvas);
@@ -196,7 +254,7 @@ static void check_kept(window *w, const char *path) {
 static void test_kept(void **state) {
     (void)state;
     write_file("rooms.yaml", rooms);
-    window *w = open_window("rooms.yaml", NULL);
+    window *w = open_window("rooms.yaml", NULL, 1);
     static const SDL_Keycode keys[] = {SDLK_PERIOD, SDLK_t, SDLK_l, SDLK_TAB, SDLK_RIGHTBRACKET,
                                        SDLK_g,      SDLK_b, SDLK_p, SDLK_o,   SDLK_f};
     key(w, SDLK_m, 0);
@@ -218,7 +276,7 @@ static void test_recorded_in_the_window(void **state) {
     (void)state;
     write_file("rooms.yaml", rooms);
     write_file("paper.yaml", "motion: false\nsize: [640, 400]\npanels: {show: always}\n");
-    window *w = open_window("rooms.yaml", "paper.yaml");
+    window *w = open_window("rooms.yaml", "paper.yaml", 1);
     key(w, SDLK_PERIOD, 0);
     key(w, SDLK_s, 0);
     picture shown = picture_of(w->canvas), kept = picture_read("rooms-1.png");
@@ -238,7 +296,7 @@ static void test_followed(void **state) {
     (void)state;
     write_file("rooms.yaml", rooms);
     write_file("paper.yaml", "motion: false\ntheme: light\npanels: {show: always}\n");
-    window *w = open_window("rooms.yaml", "paper.yaml");
+    window *w = open_window("rooms.yaml", "paper.yaml", 1);
     picture first = picture_of(w->canvas);
     write_file("paper.yaml", "motion: false\ntheme: drak\npanels: {show: always}\n");
     for (int k = 0; k < 10; k++) lud_viewer_update(w->viewer, 0.2);
@@ -254,9 +312,9 @@ static void test_followed(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_same_pictures),
-                                       cmocka_unit_test(test_every_key_matters), cmocka_unit_test(test_kept),
-                                       cmocka_unit_test(test_recorded_in_the_window),
-                                       cmocka_unit_test(test_followed)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_same_pictures),          cmocka_unit_test(test_environments),
+        cmocka_unit_test(test_every_key_matters),      cmocka_unit_test(test_kept),
+        cmocka_unit_test(test_recorded_in_the_window), cmocka_unit_test(test_followed)};
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }
