@@ -3,6 +3,7 @@
 #include <ctype.h>
 #include <errno.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -76,4 +77,11 @@ bool lud_number_memory(const char *text, const char **end, double *gibibytes) {
     *end = unit + 1;
     if (known[0] == *unit && unit[1] == 'i' && unit[2] == 'B') *end = unit + 3;
     return true;
+}
+
+void lud_number_write(double value, char text[LUD_NUMBER_BYTES]) {
+    for (int digits = 6; digits <= 17; digits++) {
+        snprintf(text, LUD_NUMBER_BYTES, "%.*g", digits, value);
+        if (strtod(text, NULL) == value) break;
+    }
 }

@@ -11,6 +11,10 @@ int lud_number_integer(const char *text, const char **end, int64_t *value);
  * False, and *end is `text`, when none begins here; also for what a double cannot hold: a number beyond its
  * range, or one other than 0 that would become 0. */
 bool lud_number_real(const char *text, const char **end, double *value);
+enum { LUD_NUMBER_BYTES = 40 };
+/* The shortest decimal text, of at least six digits where there are so many, that reads back as the number,
+ * which is finite. */
+void lud_number_write(double value, char text[LUD_NUMBER_BYTES]);
 
 /* Memory is given and told in binary units everywhere; options and flags hold it in GiB. */
 #define LUD_GIBIBYTE 1073741824.0

@@ -542,13 +542,10 @@ lud_tree *lud_tree_add_int(lud_arena *arena, lud_tree *parent, const char *key, 
 }
 
 lud_tree *lud_tree_add_real(lud_arena *arena, lud_tree *parent, const char *key, double value) {
-    char text[40];
+    char text[LUD_NUMBER_BYTES];
     if (isnan(value)) return add_scalar(arena, parent, key, ".nan", false);
     if (isinf(value)) return add_scalar(arena, parent, key, value < 0 ? "-.inf" : ".inf", false);
-    for (int digits = 6; digits <= 17; digits++) { /* the shortest that reads back as the same number */
-        snprintf(text, sizeof text, "%.*g", digits, value);
-        if (strtod(text, NULL) == value) break;
-    }
+    lud_number_write(value, text);
     return add_scalar(arena, parent, key, text, false);
 }
 

@@ -34,6 +34,8 @@ static lud_status show(lud_editor *e, lud_error *error) {
     e->version = lud_grid_edit_version(e->edit);
     e->n_problems = lud_grid_edit_check(e->edit, e->problems, LUD_EDITOR_PROBLEMS, marked);
     if (!lud_grid_pick_is(e->edit, e->pick)) e->pick = (lud_grid_pick){.kind = LUD_PICK_WORLD};
+    if (e->hover_x >= w->width || e->hover_y >= w->height) e->hover_x = e->hover_y = -1;
+    e->typing.on = false;
     e->study_known = false;
     e->unstudied = 0;
     lud_text_clear(&e->findings);
@@ -45,6 +47,10 @@ void lud_editor_after(lud_editor *e, lud_status status, const lud_error *error) 
     if (status) lud_message_error(e->options.message, 5, error);
     if (e->version == lud_grid_edit_version(e->edit)) return;
     e->force_save = false;
+    const char *note = lud_grid_edit_note(e->edit);
+    if (!status && note)
+        lud_message_say(e->options.message, 6, "%d x %d cells; %s", lud_grid_edit_get(e->edit)->map_width,
+                        lud_grid_edit_get(e->edit)->map_height, note);
     if (show(e, &own)) lud_message_error(e->options.message, 10, &own);
 }
 
@@ -128,8 +134,26 @@ lud_box lud_editor_find(const lud_editor *e, const char *name, bool next) {
     for (int k = 0; k < e->n_values; k++) {
         lud_box box = e->values[k];
         if (strcmp(e->value_names[k], name) != 0) continue;
-        box.w *= 0.5f;
-        if (next) box.x += box.w;
+        const float arrow = lud_editor_arrow_width(box, e->value_is_number[k]);
+        if (next) box.x += box.w - arrow;
+        if (box.w > 0) box.w = arrow;
+        return box;
+    }
+    static const char *const directions[LUD_EDITOR_SIDES] = {"east", "south", "west", "north"};
+    for (int side = 0; side < LUD_EDITOR_SIDES; side++) {
+        const char *space = strchr(name, ' ');
+        if (space && !strcmp(space + 1, directions[side])) return e->sides[side][!strncmp(name, "grow", 4)];
+    }
+    return (lud_box){0};
+}
+
+lud_box lud_editor_find_field(const lud_editor *e, const char *name) {
+    for (int k = 0; k < e->n_values; k++) {
+        lud_box box = e->values[k];
+        if (strcmp(e->value_names[k], name) != 0 || !e->value_is_number[k] || !(box.w > 0)) continue;
+        const float arrow = lud_editor_arrow_width(box, true);
+        box.x += arrow;
+        box.w -= 2 * arrow;
         return box;
     }
     return (lud_box){0};
@@ -264,7 +288,7 @@ static void draw_hover(lud_editor *e, lud_canvas *canvas, const lud_theme *theme
 static void draw_world(lud_editor *e, lud_canvas *canvas, const lud_theme *theme, float seconds) {
     if (e->fitted)
         lud_camera_fit(&e->camera, e->world, e->drawing->kind->extent(e->drawing),
-                       18 * lud_canvas_scale(canvas), true);
+                       34 * lud_canvas_scale(canvas), true); /* room for the buttons at its sides */
     else
         lud_camera_set_viewport(&e->camera, e->world);
     const bool cell = e->pick.kind == LUD_PICK_CELL;
@@ -282,6 +306,7 @@ static void draw_world(lud_editor *e, lud_canvas *canvas, const lud_theme *theme
     draw_goals(e, canvas, theme);
     draw_problems(e, canvas, theme);
     draw_hover(e, canvas, theme);
+    lud_editor_draw_sides(e, canvas, theme);
     lud_canvas_unclip(canvas);
 }
 

@@ -34,6 +34,8 @@ void lud_editor_draw(lud_editor *editor, lud_canvas *canvas, const lud_theme *th
 /* Keys by SDL's numbers. */
 typedef enum lud_editor_answer { LUD_EDITOR_IGNORED, LUD_EDITOR_TOOK, LUD_EDITOR_LEFT } lud_editor_answer;
 lud_editor_answer lud_editor_key(lud_editor *editor, int key, bool shift, bool control);
+/* Text that was typed: digits of a number, where one is asked for. */
+void lud_editor_text(lud_editor *editor, const char *text);
 typedef enum lud_editor_button { LUD_EDITOR_MAIN, LUD_EDITOR_SECOND } lud_editor_button;
 /* True where it leaves: its button was pressed. */
 bool lud_editor_mouse_down(lud_editor *editor, lud_editor_button button, float x, float y, bool shift);
@@ -46,10 +48,13 @@ bool lud_editor_changed(const lud_editor *editor);
 /* Whether something computes or will, so that time must go on. */
 bool lud_editor_busy(const lud_editor *editor);
 
-/* For tests: the document, where the world is on the picture, and where a brush of the palette, a button or
- * the value of a parameter was drawn last (`next`: its right half); an empty box when it is not there. */
+/* For tests: the document, where the world is on the picture, and where a brush of the palette, a button (at
+ * the sides of the map: `grow east`, `cut north`) or the arrow of a parameter's value was drawn last (`next`:
+ * its right one); an empty box when it is not there. */
 lud_grid_edit *lud_editor_document(const lud_editor *editor);
 const lud_camera *lud_editor_camera(const lud_editor *editor);
 lud_box lud_editor_find(const lud_editor *editor, const char *name, bool next);
+/* Where the value of a parameter is clicked to be typed. */
+lud_box lud_editor_find_field(const lud_editor *editor, const char *name);
 /* What was found out about the world, in lines; null: nothing yet. */
 const char *lud_editor_findings(const lud_editor *editor);

@@ -27,8 +27,12 @@ static void go(lud_editor *e, bool back) {
         return;
     }
     lud_message_say(e->options.message, 1.5, "%s: %s", back ? "Undone" : "Done again", name);
+    const lud_grid_edit_world was = *lud_grid_edit_get(e->edit);
     const lud_status status =
         back ? lud_grid_edit_undo(e->edit, &error) : lud_grid_edit_redo(e->edit, &error);
+    const lud_grid_edit_world *is = lud_grid_edit_get(e->edit);
+    if (was.map_width != is->map_width || was.map_height != is->map_height) /* other cells have its place */
+        e->pick = (lud_grid_pick){.kind = LUD_PICK_WORLD};
     lud_editor_after(e, status, &error);
 }
 
@@ -79,6 +83,16 @@ void lud_editor_change(lud_editor *e, int number, double value) {
     lud_editor_after(e, lud_grid_edit_change_parameter(e->edit, e->pick, number, value, &error), &error);
 }
 
+void lud_editor_give(lud_editor *e, int number, double value) {
+    lud_error error = {0};
+    if (e->tool == LUD_TOOL_BRUSH) {
+        lud_grid_thing_change(e->edit, &e->palette.brushes[e->brush].thing, 0, number, value);
+        lud_palette_forget(&e->palette);
+        return;
+    }
+    lud_editor_after(e, lud_grid_edit_type_parameter(e->edit, e->pick, number, value, &error), &error);
+}
+
 static void choose_colour(lud_editor *e, int colour) {
     lud_grid_parameter parameters[LUD_GRID_PARAMETERS];
     const int n = lud_editor_parameters(e, parameters);
@@ -124,12 +138,27 @@ static bool press_control(lud_editor *e, int key, bool shift) {
     case SDLK_s:
         save(e);
         return true;
+    case SDLK_RIGHT:
+        lud_editor_resize(e, LUD_EAST, shift ? -1 : 1);
+        return true;
+    case SDLK_LEFT:
+        lud_editor_resize(e, LUD_WEST, shift ? -1 : 1);
+        return true;
+    case SDLK_DOWN:
+        lud_editor_resize(e, LUD_SOUTH, shift ? -1 : 1);
+        return true;
+    case SDLK_UP:
+        lud_editor_resize(e, LUD_NORTH, shift ? -1 : 1);
+        return true;
     default:
         return false;
     }
 }
 
 lud_editor_answer lud_editor_key(lud_editor *e, int key, bool shift, bool control) {
+    const bool typed = e->typing.on;
+    if (lud_editor_type_key(e, key, shift, control)) return LUD_EDITOR_TOOK;
+    if (typed && !control) return LUD_EDITOR_IGNORED;
     if (control) return press_control(e, key, shift) ? LUD_EDITOR_TOOK : LUD_EDITOR_IGNORED;
     if (key >= SDLK_1 && key < SDLK_1 + LUD_COLOURS) {
         choose_colour(e, key - SDLK_1);
@@ -148,6 +177,10 @@ lud_editor_answer lud_editor_key(lud_editor *e, int key, bool shift, bool contro
         break;
     case SDLK_g:
         lud_editor_command_do(e, LUD_COMMAND_GOAL);
+        break;
+    case SDLK_RETURN:
+    case SDLK_KP_ENTER:
+        lud_editor_type_any(e);
         break;
     case SDLK_n:
         lud_editor_command_do(e, LUD_COMMAND_SOLVE);
@@ -258,15 +291,21 @@ static void grip_world(lud_editor *e, lud_editor_button button, float x, float y
     }
 }
 
-/* The value of a parameter: its left half goes down, its right half up. */
+/* The value of a parameter: its left arrow goes down, its right one up, and between them a number is typed.
+ */
 static bool press_value(lud_editor *e, float x, float y, bool shift) {
     lud_grid_parameter parameters[LUD_GRID_PARAMETERS];
     const int n = lud_editor_parameters(e, parameters);
     for (int k = 0; k < n && k < e->n_values; k++) {
-        if (!lud_box_contains(e->values[k], x, y)) continue;
-        const bool up = x >= e->values[k].x + e->values[k].w * 0.5f;
+        const lud_box box = e->values[k];
+        if (!lud_box_contains(box, x, y)) continue;
+        const float arrow = lud_editor_arrow_width(box, parameters[k].number);
+        const bool up = x >= box.x + box.w - arrow;
         const double step = parameters[k].step * (shift && !parameters[k].wraps ? 10 : 1);
-        lud_editor_change(e, k, parameters[k].value + (up ? step : -step));
+        if (!up && x >= box.x + arrow)
+            lud_editor_type(e, k);
+        else
+            lud_editor_change(e, k, parameters[k].value + (up ? step : -step));
         return true;
     }
     return false;
@@ -275,6 +314,10 @@ static bool press_value(lud_editor *e, float x, float y, bool shift) {
 bool lud_editor_mouse_down(lud_editor *e, lud_editor_button button, float x, float y, bool shift) {
     lud_grid_edit_end_stroke(e->edit);
     e->grip = LUD_GRIP_NONE;
+    e->pointer_x = x;
+    e->pointer_y = y;
+    lud_editor_type_end(e);
+    if (button == LUD_EDITOR_MAIN && lud_editor_press_side(e, x, y)) return false;
     if (lud_box_contains(e->world, x, y)) {
         grip_world(e, button, x, y);
         return false;
@@ -312,6 +355,8 @@ static void stroke_to(lud_editor *e, int x, int y) {
 void lud_editor_mouse_move(lud_editor *e, float x, float y) {
     int cx = -1, cy = -1;
     const bool inside = cell_at(e, x, y, &cx, &cy);
+    e->pointer_x = x;
+    e->pointer_y = y;
     e->hover_x = inside ? cx : -1;
     e->hover_y = inside ? cy : -1;
     if (e->grip == LUD_GRIP_PAN) {

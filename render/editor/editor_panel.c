@@ -22,7 +22,8 @@ typedef struct pen {
     lud_editor *e;
     lud_canvas *canvas;
     const lud_theme *theme;
-    float x, y, width, row, s;
+    float x, y, width, row, s, seconds;
+    bool measured; /* nothing is drawn yet */
 } pen;
 
 static bool is_on(const lud_editor *e, lud_editor_command command) {
@@ -93,13 +94,28 @@ static void draw_arrow(const pen *p, float x, float y, float size, bool right, l
     lud_canvas_polygon(p->canvas, points, 3, colour);
 }
 
+float lud_editor_arrow_width(lud_box value, bool number) {
+    return number ? fminf(0.75f * value.h, 0.3f * value.w) : 0.5f * value.w;
+}
+
+/* A number that is typed comes into what is seen. */
+static void reveal(lud_editor *e, lud_box value, lud_box seen) {
+    if (value.y + value.h > seen.y + seen.h)
+        e->details_scroll.offset += value.y + value.h - seen.y - seen.h + 4;
+    if (value.y < seen.y) e->details_scroll.offset -= seen.y - value.y + 4;
+    e->typing.reveal = false;
+}
+
 /* A name and its value between two arrows. */
 static void draw_parameter(pen *p, const lud_grid_parameter *q, lud_box seen) {
     lud_editor *e = p->e;
     const float high = p->row + 6 * p->s, name = p->width * 0.5f, s = p->s;
     const lud_box box = {p->x + name, p->y, p->width - name - 8 * s, high - 2 * s};
-    lud_canvas_text_cut(p->canvas, p->x, p->y + 2 * s, name - 6 * s, LUD_TEXT_SMALL, p->theme->muted,
-                        q->name);
+    const float arrow = lud_editor_arrow_width(box, q->number);
+    const lud_box field = {box.x + arrow, box.y, box.w - 2 * arrow, box.h};
+    const bool typed = e->typing.on && e->typing.number == e->n_values;
+    lud_canvas_text_cut(p->canvas, p->x, p->y + 2 * s, name - 6 * s, LUD_TEXT_SMALL,
+                        typed ? p->theme->text : p->theme->muted, q->name);
     lud_canvas_round_rect(p->canvas, box, 5 * s, p->theme->panel);
     lud_canvas_frame(p->canvas, box, 5 * s, 1, p->theme->grid_line);
     draw_arrow(p, box.x + 9 * s, box.y + box.h * 0.5f, 4 * s, false, p->theme->muted);
@@ -110,12 +126,23 @@ static void draw_parameter(pen *p, const lud_grid_parameter *q, lud_box seen) {
                         lud_theme_thing(p->theme, (int)q->value));
         x += 16 * s;
     }
-    lud_canvas_text_cut(p->canvas, x, p->y + 2 * s, box.x + box.w - 18 * s - x, LUD_TEXT_SMALL,
-                        p->theme->text, q->shown);
     const bool is_seen = box.y >= seen.y - 1 && box.y + box.h <= seen.y + seen.h + 1;
+    if (typed)
+        lud_editor_type_draw(e, p->canvas, p->theme, field, p->seconds);
+    else
+        lud_canvas_text_cut(p->canvas, x, p->y + 2 * s, box.x + box.w - 18 * s - x, LUD_TEXT_SMALL,
+                            p->theme->text, q->shown);
+    if (typed && e->typing.reveal && !p->measured) reveal(e, box, seen);
     const lud_box line = {p->x, p->y, name, high};
     if (is_seen && q->help) lud_canvas_hint(p->canvas, line, q->help);
+    if (is_seen && q->number && !typed) {
+        char expected[128], hint[160];
+        lud_grid_parameter_expects(q, expected, sizeof expected);
+        snprintf(hint, sizeof hint, "Click or Enter: type %s", expected);
+        lud_canvas_hint(p->canvas, field, hint);
+    }
     e->values[e->n_values] = is_seen ? box : (lud_box){0};
+    e->value_is_number[e->n_values] = q->number;
     snprintf(e->value_names[e->n_values++], sizeof *e->value_names, "%.63s", q->name);
     p->y += high;
 }
@@ -208,7 +235,8 @@ void lud_editor_draw_panel(lud_editor *e, lud_canvas *canvas, const lud_theme *t
              .y = pad,
              .width = e->column.w - 2 * pad,
              .row = lud_canvas_line_height(canvas, LUD_TEXT_SMALL),
-             .s = s};
+             .s = s,
+             .seconds = seconds};
     draw_buttons(&p, LUD_COMMAND_UNDO, 3);
     draw_buttons(&p, LUD_COMMAND_SOLVE, 2);
     draw_buttons(&p, LUD_COMMAND_SELECT, 2);
@@ -225,6 +253,7 @@ void lud_editor_draw_panel(lud_editor *e, lud_canvas *canvas, const lud_theme *t
     lud_canvas_rect(canvas, (lud_box){p.x, details.y - 3 * s, p.width, 1}, theme->grid_line);
     pen measured = p;
     measured.y = 0;
+    measured.measured = true;
     lud_canvas_measure(canvas, true);
     draw_details(&measured, details);
     lud_canvas_measure(canvas, false);
@@ -237,7 +266,7 @@ void lud_editor_draw_panel(lud_editor *e, lud_canvas *canvas, const lud_theme *t
 void lud_editor_draw_status(lud_editor *e, lud_canvas *canvas, const lud_theme *theme) {
     const float s = lud_canvas_scale(canvas), pad = 12 * s, y = e->status.y + 6 * s;
     static const char *const hints[] = {
-        [LUD_TOOL_SELECT] = "Click selects, drag moves, R turns, Delete removes",
+        [LUD_TOOL_SELECT] = "Click selects, drag moves, R turns, Delete removes, Ctrl arrows enlarge",
         [LUD_TOOL_GOAL] = "Click or drag makes a goal, Esc ends",
         [LUD_TOOL_BRUSH] = "Click or drag places, right button removes, 1-7 colour, R turns, Esc ends"};
     lud_canvas_rect(canvas, e->status, theme->panel);
@@ -252,9 +281,17 @@ void lud_editor_draw_status(lud_editor *e, lud_canvas *canvas, const lud_theme *
             lud_grid_pick_describe(e->edit, pick, &here);
     }
     const char *left = here.bytes && here.length ? here.bytes : "";
+    char expected[256], typing[320];
+    const bool fits = lud_editor_type_fits(e, expected, sizeof expected);
+    snprintf(typing, sizeof typing, "%s; Enter takes it, Tab the next, Esc leaves it", expected);
+    const char *hint = e->typing.on ? typing : hints[e->tool];
     const float right_width = e->column.w - 2 * pad, middle = e->world.w - 2 * pad,
-                half = fminf(lud_canvas_text_width(canvas, LUD_TEXT_SMALL, hints[e->tool]) + pad, middle);
-    lud_canvas_text_cut(canvas, pad, y, middle, LUD_TEXT_SMALL, theme->muted, hints[e->tool]);
+                half = fminf(lud_canvas_text_width(canvas, LUD_TEXT_SMALL, hint) + pad, middle);
+    lud_canvas_text_cut(canvas, pad, y, middle, LUD_TEXT_SMALL,
+                        !e->typing.on ? theme->muted
+                        : fits        ? theme->text
+                                      : theme->bad,
+                        hint);
     if (*left && middle - half > 60 * s)
         lud_canvas_text_cut(canvas, pad + half + pad, y, middle - half - pad, LUD_TEXT_SMALL, theme->text,
                             left);

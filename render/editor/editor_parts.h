@@ -28,7 +28,18 @@ typedef enum lud_editor_grip {
     LUD_GRIP_GOAL
 } lud_editor_grip;
 
-enum { LUD_EDITOR_PROBLEMS = 24 };
+enum { LUD_EDITOR_PROBLEMS = 24, LUD_EDITOR_SIDES = 4, LUD_EDITOR_TYPED = 64 };
+
+/* A number that is being typed in the place of a parameter's value. */
+typedef struct lud_editor_typing {
+    bool on;
+    int number; /* of the parameter */
+    char text[LUD_EDITOR_TYPED];
+    int length, cursor;
+    bool all;      /* all of it is selected: what is typed takes its place */
+    bool reveal;   /* it may be scrolled away */
+    char last[64]; /* name of the parameter that was typed last */
+} lud_editor_typing;
 
 struct lud_editor {
     lud_editor_options options;
@@ -55,10 +66,12 @@ struct lud_editor {
     int grip_x, grip_y;     /* cell where it began */
     int offset_x, offset_y; /* of a goal that is moved */
     float last_x, last_y;
+    float pointer_x, pointer_y;
     int hover_x, hover_y; /* cell under the mouse, -1: none */
     bool moved;
     bool again;      /* what was pressed on was selected before */
     bool force_save; /* the file has changed, and it was said */
+    lud_editor_typing typing;
     /* picture */
     lud_camera camera;
     bool fitted;
@@ -68,7 +81,10 @@ struct lud_editor {
     lud_box colours[LUD_COLOURS];
     lud_box values[LUD_GRID_PARAMETERS]; /* where values of parameters are */
     char value_names[LUD_GRID_PARAMETERS][64];
+    bool value_is_number[LUD_GRID_PARAMETERS];
     int n_values;
+    lud_box sides[LUD_EDITOR_SIDES]
+                 [2]; /* by lud_direction: what cuts the map there, and what makes it larger */
 };
 
 extern const char *const lud_editor_command_names[LUD_COMMANDS];
@@ -79,6 +95,31 @@ bool lud_editor_command_do(lud_editor *editor, lud_editor_command command);
 /* The parameters that the panel shows: those of the brush, or of what is selected. */
 int lud_editor_parameters(const lud_editor *editor, lud_grid_parameter *parameters);
 void lud_editor_change(lud_editor *editor, int number, double value);
+/* The same with a value that was typed: in range, and not rounded. */
+void lud_editor_give(lud_editor *editor, int number, double value);
+/* Width of the arrows of a value. */
+float lud_editor_arrow_width(lud_box value, bool number);
+
+/* Typing (editor_typing.c). Begins with what the parameter is. */
+void lud_editor_type(lud_editor *editor, int number);
+/* What Enter types: what is under the mouse, what was typed last, or the first number there is. */
+void lud_editor_type_any(lud_editor *editor);
+/* Takes what is typed. False: it is not what is expected, which was said, and typing goes on. */
+bool lud_editor_type_take(lud_editor *editor);
+/* Ends it for something else: takes what can be taken, and says what cannot. */
+void lud_editor_type_end(lud_editor *editor);
+/* True where the key is that of typing. */
+bool lud_editor_type_key(lud_editor *editor, int key, bool shift, bool control);
+/* Whether what is typed is what is expected, which is told in `expected`. */
+bool lud_editor_type_fits(const lud_editor *editor, char *expected, size_t size);
+void lud_editor_type_draw(const lud_editor *editor, lud_canvas *canvas, const lud_theme *theme, lud_box field,
+                          float seconds);
+
+/* The size of the map (editor_sides.c). */
+void lud_editor_resize(lud_editor *editor, lud_direction side, int by);
+void lud_editor_draw_sides(lud_editor *editor, lud_canvas *canvas, const lud_theme *theme);
+/* True where a button at a side of the map was pressed. */
+bool lud_editor_press_side(lud_editor *editor, float x, float y);
 /* The column with palette, parameters and findings; and the line at the foot. */
 void lud_editor_draw_panel(lud_editor *editor, lud_canvas *canvas, const lud_theme *theme, float seconds);
 void lud_editor_draw_status(lud_editor *editor, lud_canvas *canvas, const lud_theme *theme);

@@ -128,6 +128,9 @@ bool lud_viewer_editing_event(lud_viewer *v, const SDL_Event *event, float pixel
     switch (event->type) {
     case SDL_KEYDOWN:
         return press(v, event);
+    case SDL_TEXTINPUT:
+        lud_editor_text(editor, event->text.text);
+        return true;
     case SDL_MOUSEBUTTONDOWN:
         if (v->shown.help) return false;
         lud_pointer_quiet(&v->pointer);

@@ -246,10 +246,10 @@ static lud_status check_goals(const lud_grid_spec *spec, uint8_t *covered, lud_e
 }
 
 static lud_status check_spec(const lud_grid_spec *spec, lud_arena *arena, lud_error *error) {
-    if (spec->width < 3 || spec->width > LUD_GRID_MAX_SIDE || spec->height < 3 ||
-        spec->height > LUD_GRID_MAX_SIDE)
-        return lud_invalid(error, "the grid is %d x %d; each side must be 3 to %d cells", spec->width,
-                           spec->height, LUD_GRID_MAX_SIDE);
+    if (spec->width < LUD_GRID_MIN_SIDE || spec->width > LUD_GRID_MAX_SIDE ||
+        spec->height < LUD_GRID_MIN_SIDE || spec->height > LUD_GRID_MAX_SIDE)
+        return lud_invalid(error, "the grid is %d x %d; each side must be %d to %d cells", spec->width,
+                           spec->height, LUD_GRID_MIN_SIDE, LUD_GRID_MAX_SIDE);
     if (spec->n_agents < 0 || spec->n_agents > LUD_GRID_MAX_AGENTS)
         return lud_fail(error, LUD_ERROR_LIMIT, "%d agents; at most %d are possible", spec->n_agents,
                         LUD_GRID_MAX_AGENTS);

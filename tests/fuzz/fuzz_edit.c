@@ -1,5 +1,6 @@
 /* Any bytes as a scenario file that is edited: it is refused, or every edit holds or leaves the text alone,
  * and undoing all gives the first text again. */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -27,8 +28,10 @@ static lud_status edit_somehow(lud_grid_edit *edit, uint64_t r, lud_error *error
     lud_grid_thing thing;
     lud_grid_parameter parameters[LUD_GRID_PARAMETERS];
     lud_text name = {0};
+    char typed[32];
+    double value;
     int n;
-    switch ((r >> 36) % 6) {
+    switch ((r >> 36) % 8) {
     case 0:
         n = lud_grid_edit_brush(edit, (int)((r >> 44) % 24), &thing, &name);
         lud_text_free(&name);
@@ -41,6 +44,16 @@ static lud_status edit_somehow(lud_grid_edit *edit, uint64_t r, lud_error *error
         return lud_grid_edit_turn(edit, pick, 1, error);
     case 4:
         return lud_grid_edit_add_goal(edit, x, y, x2, y2, error);
+    case 5:
+        return lud_grid_edit_resize(edit, (lud_direction)(r >> 44 & 3), (int)((r >> 46) % 7) - 3, &pick,
+                                    error);
+    case 6:
+        n = lud_grid_edit_parameters(edit, pick, parameters);
+        if (!n) return LUD_OK;
+        n = (int)((r >> 44) % (uint64_t)n);
+        snprintf(typed, sizeof typed, "%.4g", (double)(r & 1023) / 512.0);
+        LUD_TRY(lud_grid_parameter_read(&parameters[n], typed, &value, error));
+        return lud_grid_edit_type_parameter(edit, pick, n, value, error);
     default:
         n = lud_grid_edit_parameters(edit, pick, parameters);
         if (!n) return LUD_OK;

@@ -231,6 +231,123 @@ static void test_parameters(void **state) {
     assert_non_null(strstr(lud_editor_findings(editor(s)), "no goal of agent 1 covers"));
 }
 
+/* What a keyboard sends for a text. */
+static void type(stage *s, const char *text) {
+    SDL_Event event = {.text = {.type = SDL_TEXTINPUT}};
+    snprintf(event.text.text, sizeof event.text.text, "%s", text);
+    lud_viewer_event(s->viewer, &event, 1);
+    lud_viewer_draw(s->viewer, s->canvas);
+}
+
+static void test_typing(void **state) {
+    stage *s = *state;
+    key(s, SDLK_e, 0);
+    drag(s, SDL_BUTTON_LEFT, 5, 1, 5, 1); /* the rectangle, whose weight is 2 */
+    click(s, lud_editor_find_field(editor(s), "weight"));
+    assert_string_equal(text_of(s), scenario_text); /* nothing is changed until it is taken */
+    type(s, "0.37");
+    keep_picture(s, "typing");
+    key(s, SDLK_RETURN, 0);
+    expect_has(s, "{rectangle: [5, 1, 6, 2], weight: 0.37}");
+    key(s, SDLK_RETURN, 0); /* again, by the keyboard: digits, a letter that is none, corrections */
+    type(s, "1");
+    type(s, "x");
+    type(s, "9");
+    key(s, SDLK_BACKSPACE, 0);
+    type(s, "25");
+    key(s, SDLK_LEFT, 0);
+    type(s, ",");
+    key(s, SDLK_HOME, 0);
+    key(s, SDLK_DELETE, 0);
+    type(s, "3");
+    key(s, SDLK_ESCAPE, 0); /* leaves it */
+    expect_has(s, "weight: 0.37}");
+    key(s, SDLK_RETURN, 0);
+    type(s, "3");
+    type(s, "5");
+    key(s, SDLK_LEFT, 0);
+    type(s, ",");
+    key(s, SDLK_KP_ENTER, 0);
+    expect_has(s, "weight: 3.5}");
+    /* out of range is told, and typing goes on */
+    key(s, SDLK_RETURN, 0);
+    type(s, "-1");
+    key(s, SDLK_RETURN, 0);
+    assert_non_null(
+        strstr(lud_viewer_message(s->viewer), "weight: expected a number from 0 to 1e+09, found -1"));
+    keep_picture(s, "typing-wrong");
+    expect_has(s, "weight: 3.5}");
+    type(s, "4");
+    key(s, SDLK_RETURN, 0);
+    expect_has(s, "weight: 4}");
+    key(s, SDLK_z, KMOD_LCTRL);
+    key(s, SDLK_z, KMOD_LCTRL);
+    key(s, SDLK_z, KMOD_LCTRL);
+    assert_string_equal(text_of(s), scenario_text);
+
+    /* of the world: one after the other, with letters that are keys else; what is under the editor's keys
+     * stays */
+    key(s, SDLK_ESCAPE, 0);
+    wait(s);
+    key(s, SDLK_RETURN, 0);
+    type(s, "10");
+    key(s, SDLK_TAB, 0);
+    type(s, "7");
+    keep_picture(s, "typing-size");
+    key(s, SDLK_TAB, 0);
+    press(s, SDLK_e, 0);
+    type(s, "1e2");
+    key(s, SDLK_s, KMOD_LCTRL); /* takes and saves */
+    assert_non_null(lud_viewer_editor(s->viewer));
+    assert_false(lud_editor_changed(editor(s)));
+    expect_has(s, "max_steps: 100   # few");
+    assert_int_equal(lud_grid_edit_get(lud_editor_document(editor(s)))->width, 10);
+    assert_int_equal(lud_grid_edit_get(lud_editor_document(editor(s)))->height, 7);
+    /* what is placed next has typed numbers, too; a click elsewhere takes what is typed */
+    click(s, lud_editor_find(editor(s), "unsteady ground", false));
+    click(s, lud_editor_find_field(editor(s), "stumble"));
+    type(s, "0.125");
+    drag(s, SDL_BUTTON_LEFT, 6, 1, 6, 1);
+    expect_has(s, "1a: {unsteady_ground: {stumble: 0.125}}");
+}
+
+static void test_size_of_map(void **state) {
+    stage *s = *state;
+    key(s, SDLK_e, 0);
+    wait(s);
+    keep_picture(s, "sides");
+    click(s, lud_editor_find(editor(s), "grow east", false));
+    expect_has(s, "    We .. .. .. We .. .. .. We   # above\n");
+    click(s, lud_editor_find(editor(s), "grow north", false));
+    expect_has(s, "    We We We We We We We We We\n    We .. .. .. We .. .. .. We\n");
+    expect_has(s, "  - {cell: [1, 2]}   # far\n  - {rectangle: [5, 2, 6, 3], weight: 2}\n");
+    keep_picture(s, "grown");
+    key(s, SDLK_z, KMOD_LCTRL);
+    click(s, lud_editor_find(editor(s), "cut east", false));
+    assert_string_equal(lud_viewer_message(s->viewer), "8 x 5 cells");
+    assert_string_equal(text_of(s), scenario_text);
+    /* what is selected is still selected at another place */
+    drag(s, SDL_BUTTON_LEFT, 2, 2, 2, 2);
+    key(s, SDLK_LEFT, KMOD_LCTRL);
+    expect_has(s, "    We .. Ae Ky .. We .. Ay We\n");
+    key(s, SDLK_DELETE, 0);
+    expect_has(s, "    We .. Ae .. .. We .. Ay We\n");
+    /* nobody is cut off */
+    key(s, SDLK_RIGHT, KMOD_LCTRL | KMOD_LSHIFT);
+    assert_non_null(strstr(lud_viewer_message(s->viewer), "agent 1 at (7, 2) would be cut off"));
+    expect_has(s, "    We .. Ae .. .. We .. Ay We\n");
+    /* with its row the half of a goal goes; it is said */
+    key(s, SDLK_UP, KMOD_LCTRL);
+    key(s, SDLK_DOWN, KMOD_LCTRL | KMOD_LSHIFT);
+    assert_non_null(strstr(lud_viewer_message(s->viewer), "cut off: yellow door"));
+    key(s, SDLK_z, KMOD_LCTRL);
+    expect_has(s, "Ly");
+    while (lud_grid_edit_undo_name(lud_editor_document(editor(s)))) key(s, SDLK_z, KMOD_LCTRL);
+    assert_string_equal(text_of(s), scenario_text);
+    key(s, SDLK_h, 0);
+    keep_picture(s, "keys");
+}
+
 /* What is saved is what the viewer then shows; all else of the file is as it was. */
 static void test_saving(void **state) {
     stage *s = *state;
@@ -324,9 +441,10 @@ static void test_refused(void **state) {
 static void test_random_events(void **state) {
     stage *s = *state;
     uint64_t random = 11;
-    static const SDL_Keycode keys[] = {SDLK_v,  SDLK_g, SDLK_r, SDLK_DELETE, SDLK_LEFT,
-                                       SDLK_UP, SDLK_1, SDLK_5, SDLK_DOWN,   SDLK_RIGHT,
-                                       SDLK_f,  SDLK_n, SDLK_t, SDLK_ESCAPE};
+    static const SDL_Keycode keys[] = {SDLK_v, SDLK_g,      SDLK_r,      SDLK_DELETE, SDLK_LEFT,     SDLK_UP,
+                                       SDLK_1, SDLK_5,      SDLK_DOWN,   SDLK_RIGHT,  SDLK_f,        SDLK_n,
+                                       SDLK_t, SDLK_ESCAPE, SDLK_RETURN, SDLK_TAB,    SDLK_BACKSPACE};
+    static const SDL_Keycode controls[] = {SDLK_z, SDLK_y, SDLK_z, SDLK_LEFT, SDLK_RIGHT, SDLK_UP, SDLK_DOWN};
     key(s, SDLK_e, 0);
     for (int k = 0; k < (SANITIZED ? 100 : 500); k++) {
         random = random * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
@@ -338,7 +456,10 @@ static void test_random_events(void **state) {
         if (what < 3)
             press(s, keys[r % (sizeof keys / sizeof *keys)], 0);
         else if (what == 3)
-            press(s, r % 2 ? SDLK_z : SDLK_y, KMOD_LCTRL);
+            press(s, controls[r % (sizeof controls / sizeof *controls)],
+                  KMOD_LCTRL | (r % 3 ? 0 : KMOD_LSHIFT));
+        else if (what == 15)
+            type(s, r % 2 ? "2" : "-.5");
         else if (what < 8)
             point(s, SDL_MOUSEMOTION, 0, x, y);
         else if (what < 13)
@@ -356,9 +477,10 @@ static void test_random_events(void **state) {
 
 int main(void) {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-    const struct CMUnitTest tests[] = {TEST(test_drawing),    TEST(test_moving_and_turning),
-                                       TEST(test_parameters), TEST(test_saving),
-                                       TEST(test_unsaved),    TEST(test_solving),
-                                       TEST(test_refused),    TEST(test_random_events)};
+    const struct CMUnitTest tests[] = {TEST(test_drawing),     TEST(test_moving_and_turning),
+                                       TEST(test_parameters),  TEST(test_typing),
+                                       TEST(test_size_of_map), TEST(test_saving),
+                                       TEST(test_unsaved),     TEST(test_solving),
+                                       TEST(test_refused),     TEST(test_random_events)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -130,6 +130,8 @@ static lud_status read_world(const lud_grid_edit *edit, lud_grid_edit_reading *r
     lud_grid_edit_world *w = &r->world;
     w->width = r->spec.width;
     w->height = r->spec.height;
+    w->map_width = r->rows.width;
+    w->map_height = r->rows.height;
     const size_t n = (size_t)w->width * (size_t)w->height;
     w->things = lud_arena_take_array(r->arena, n, sizeof *w->things);
     w->agent = lud_arena_take_array(r->arena, n, sizeof *w->agent);
@@ -236,6 +238,7 @@ void lud_grid_edit_close(lud_grid_edit *edit) {
     lud_grid_edit_reading_free(&edit->now);
     for (int i = 0; i < edit->n_changes; i++) free_change(&edit->changes[i]);
     lud_text_free(&edit->text);
+    lud_text_free(&edit->note);
     LUD_FREE(edit->changes, edit->saved, edit->stroke, edit->path, edit->target, edit);
 }
 
@@ -253,6 +256,9 @@ const lud_model *lud_grid_edit_model(const lud_grid_edit *edit) {
 }
 const lud_grid_options *lud_grid_edit_options(const lud_grid_edit *edit) {
     return &edit->now.options;
+}
+const char *lud_grid_edit_note(const lud_grid_edit *edit) {
+    return edit->note.length ? edit->note.bytes : NULL;
 }
 uint64_t lud_grid_edit_version(const lud_grid_edit *edit) {
     return edit->version;
@@ -283,17 +289,32 @@ static bool same_tree(const lud_tree *a, const lud_tree *b, const char *const *b
     return !x && !y;
 }
 
+/* Whether a map is the same in two sizes: what one has beyond the other is the wall around it. */
+static bool same_map(const lud_grid_spec *a, const lud_grid_spec *b, const lud_grid_thing *x,
+                     const lud_grid_thing *y) {
+    const int width = a->width > b->width ? a->width : b->width,
+              height = a->height > b->height ? a->height : b->height;
+    for (int c = 0; c < width * height; c++) {
+        const int cx = c % width, cy = c / width;
+        const lud_grid_thing *p = cx < a->width && cy < a->height ? &x[cy * a->width + cx] : NULL,
+                             *q = cx < b->width && cy < b->height ? &y[cy * b->width + cx] : NULL;
+        if (p && q ? !lud_grid_edit_same(p, q) : (p || q) && (p ? p : q)->object.type != LUD_WALL)
+            return false;
+    }
+    return true;
+}
+
 /* The other maps of an ensemble. */
 static bool other_maps_same(const lud_grid_edit *edit, const lud_grid_spec *a, const lud_grid_spec *b) {
-    if (a->n_maps != b->n_maps || a->width != b->width || a->height != b->height) return false;
+    if (a->n_maps != b->n_maps) return false;
     if (a->n_maps == 1) return true;
-    const size_t n = (size_t)a->width * (size_t)a->height;
-    lud_grid_thing *things = calloc(2 * n, sizeof *things);
+    const size_t n = (size_t)a->width * (size_t)a->height, m = (size_t)b->width * (size_t)b->height;
+    lud_grid_thing *things = calloc(n + m, sizeof *things);
     bool same = things != NULL;
     for (int k = 0; k < a->n_maps && same; k++) {
         if (k == edit->map) continue;
-        same = lud_grid_things_of(a, &a->maps[k], things) == lud_grid_things_of(b, &b->maps[k], things + n);
-        for (size_t c = 0; c < n && same; c++) same = lud_grid_edit_same(&things[c], &things[n + c]);
+        same = lud_grid_things_of(a, &a->maps[k], things) == lud_grid_things_of(b, &b->maps[k], things + n) &&
+               same_map(a, b, things, things + n);
     }
     free(things);
     return same;
@@ -354,6 +375,7 @@ lud_status lud_grid_edit_commit(lud_grid_edit *edit, lud_text *text, lud_grid_ed
         edit->n_changes = ++edit->n_done;
     edit->changes[edit->n_done - 1] = change;
     edit->stroke_has_change = edit->stroke != NULL;
+    lud_text_clear(&edit->note);
     lud_text_free(&edit->text);
     edit->text = *text;
     *text = (lud_text){0};
@@ -397,6 +419,7 @@ static lud_status go(lud_grid_edit *edit, const lud_grid_edit_change *change, bo
         lud_text_free(&text);
         return status;
     }
+    lud_text_clear(&edit->note);
     lud_text_free(&edit->text);
     lud_grid_edit_reading_free(&edit->now);
     edit->text = text;

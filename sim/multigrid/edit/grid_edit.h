@@ -24,7 +24,8 @@ typedef struct lud_grid_edit_goal {
 /* What can be edited of a map. */
 typedef struct lud_grid_edit_world {
     int width, height;
-    lud_grid_thing *things; /* [height * width], agents with all they are */
+    int map_width, map_height; /* of the map itself: in an ensemble walls make it as large as the others */
+    lud_grid_thing *things;    /* [height * width], agents with all they are */
     int *agent; /* [height * width] number of the agent here in the document, -1: none, a new one */
     lud_grid_edit_goal *goals; /* [n_goals] */
     int n_goals;
@@ -44,6 +45,8 @@ const char *lud_grid_edit_path(const lud_grid_edit *edit);
 const lud_grid_edit_world *lud_grid_edit_get(const lud_grid_edit *edit);
 const lud_model *lud_grid_edit_model(const lud_grid_edit *edit);
 const lud_grid_options *lud_grid_edit_options(const lud_grid_edit *edit);
+/* What the last change did besides, in words; null: nothing. */
+const char *lud_grid_edit_note(const lud_grid_edit *edit);
 /* Counts the changes, undone ones too: another number, another world. */
 uint64_t lud_grid_edit_version(const lud_grid_edit *edit);
 

@@ -4,34 +4,30 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/number.h"
 #include "base/options/tree_edit.h"
 #include "sim/multigrid/edit/grid_edit_parts.h"
 
-/* A change on its way: the text so far, and the tree that it reads as. */
-typedef struct work {
-    lud_grid_edit *edit;
-    const lud_grid_edit_reading *now;
-    const lud_grid_edit_world *wanted;
-    lud_text text;
-    lud_arena *arena;
-    lud_tree *root;
-    int n_agents;
-    int origin[LUD_GRID_MAX_AGENTS];  /* [n_agents] number of each wanted agent in the document, -1: new */
-    int cell[LUD_GRID_MAX_AGENTS];    /* [n_agents] its cell */
-    int renamed[LUD_GRID_MAX_AGENTS]; /* number that an agent of the document gets, -1: it goes */
-    lud_error *error;
-} work;
+typedef lud_grid_edit_work work;
 
 /* A change on its way may have made of the text what it should not: then there is nothing. */
-static lud_tree *find(const lud_tree *node, const char *key) {
+lud_tree *lud_grid_edit_child(const lud_tree *node, const char *key) {
     return node ? lud_tree_find(node, key) : NULL;
 }
 
-static lud_status read_again(work *w) {
+static lud_tree *find(const lud_tree *node, const char *key) {
+    return lud_grid_edit_child(node, key);
+}
+
+lud_status lud_grid_edit_read_again(work *w) {
     lud_arena_destroy(w->arena);
     w->arena = lud_arena_create(1 << 15);
     if (!w->arena) return lud_out_of_memory(w->error);
     return lud_grid_edit_tree(w->edit, &w->text, w->arena, &w->root, w->error);
+}
+
+static lud_status read_again(work *w) {
+    return lud_grid_edit_read_again(w);
 }
 
 /* ---- agents: who is who ---- */
@@ -51,174 +47,30 @@ static lud_status number_agents(work *w) {
     return LUD_OK;
 }
 
-/* ---- the map and its legend ---- */
-
-typedef struct fresh {
-    lud_grid_legend *entries;
-    char (*codes)[3];
-    size_t n;
-    int next;
-} fresh;
-
-/* What the code stands for in this file; false: nothing yet. */
-static bool meaning_of(const work *w, const char code[2], lud_grid_thing *thing) {
-    for (size_t i = 0; i < w->now->n_legend; i++)
-        if (!memcmp(w->now->legend[i].code, code, 2)) {
-            *thing = w->now->legend[i].thing;
-            return true;
-        }
-    lud_error ignored;
-    return !lud_grid_code_read(code, &w->now->options.chances, (lud_place){0}, thing, &ignored);
-}
-
-/* Whether a code's thing is what is wanted in a cell. Of agents only the ground: what they are is said in the
- * list, unless the code says it. */
-static bool stands_for(const lud_grid_thing *code, const lud_grid_thing *wanted, bool own) {
-    if (code->is_agent != wanted->is_agent || !lud_grid_object_equal(&code->under, &wanted->under))
-        return false;
-    if (!wanted->is_agent) return lud_grid_object_equal(&code->object, &wanted->object);
-    const bool plain =
-        !code->gives_role && !code->gives_rocks && !code->gives_magic && code->agent.direction == LUD_EAST;
-    return (own || plain) && code->agent.colour == wanted->agent.colour;
-}
-
-/* The object as text in brackets, with the parameters that are not as they would be anyhow. */
-static lud_status write_object(work *w, const lud_grid_object *o, lud_text *out) {
-    const lud_option_table *table = lud_grid_thing_table(o->type);
-    const lud_grid_object usual = lud_grid_object_with(o->type, &w->now->options.chances);
-    const lud_grid_thing_options values = lud_grid_thing_values(o), others = lud_grid_thing_values(&usual);
-    lud_tree *is, *would;
-    if (!table) return lud_fail(w->error, LUD_ERROR_UNSUPPORTED, "a map cannot hold this");
-    is = lud_tree_add_mapping(w->arena, NULL, NULL);
-    would = lud_tree_add_mapping(w->arena, NULL, NULL);
-    if (!is || !would) return lud_out_of_memory(w->error);
-    LUD_TRY(lud_options_write(table, w->arena, &values, is, w->error));
-    LUD_TRY(lud_options_write(table, w->arena, &others, would, w->error));
-    lud_text_append(out, "%s: {", lud_grid_type_names[o->type]);
-    bool first = true;
-    for (const lud_tree *c = is->child; c; c = c->next) {
-        const lud_tree *other = find(would, c->key);
-        if (c->kind != LUD_TREE_SCALAR || (other && other->text && !strcmp(other->text, c->text))) continue;
-        lud_text_append(out, "%s%s: %s", first ? "" : ", ", c->key, c->text);
-        first = false;
-    }
-    if (o->type == LUD_BOX && o->content_type != LUD_EMPTY)
-        lud_text_append(out, "%scontains: {%s: {colour: %s}}", first ? "" : ", ",
-                        lud_grid_type_names[o->content_type], lud_colour_names[o->content_colour]);
-    lud_text_append(out, "}");
-    return LUD_OK;
-}
-
-static lud_status write_thing(work *w, const lud_grid_thing *thing, lud_text *out) {
-    lud_text_append(out, "{");
-    if (thing->is_agent)
-        lud_text_append(out, "agent: {colour: %s}", lud_colour_names[thing->agent.colour]);
-    else
-        LUD_TRY(write_object(w, &thing->object, out));
-    if (thing->under.type != LUD_EMPTY) {
-        lud_text_append(out, ", under: {");
-        LUD_TRY(write_object(w, &thing->under, out));
-        lud_text_append(out, "}");
-    }
-    lud_text_append(out, "}");
-    return out->failed ? lud_out_of_memory(w->error) : LUD_OK;
-}
-
-static lud_status find_code(work *w, fresh *f, int cell, char code[2]) {
-    const lud_grid_thing *wanted = &w->wanted->things[cell];
-    lud_grid_thing meaning;
-    const int from = wanted->is_agent ? w->wanted->agent[cell] : -1;
-    for (int c = 0; from >= 0 && c < w->now->rows.width * w->now->rows.height; c++) {
-        const int x = c % w->now->rows.width, y = c / w->now->rows.width; /* an agent keeps its own code */
-        if (w->now->world.agent[y * w->now->world.width + x] != from) continue;
-        memcpy(code, w->now->rows.codes[c], 2);
-        if (meaning_of(w, code, &meaning) && stands_for(&meaning, wanted, true)) return LUD_OK;
-    }
-    if (lud_grid_code_find(wanted, &w->now->options.chances, code) && meaning_of(w, code, &meaning) &&
-        stands_for(&meaning, wanted, false))
-        return LUD_OK;
-    for (size_t i = 0; i < w->now->n_legend + f->n; i++) {
-        const lud_grid_legend *entry =
-            i < w->now->n_legend ? &w->now->legend[i] : &f->entries[i - w->now->n_legend];
-        if (!stands_for(&entry->thing, wanted, false)) continue;
-        memcpy(code, entry->code, 2);
-        return LUD_OK;
-    }
-    do {
-        if (!lud_grid_fresh_code(&f->next, &w->now->options.chances, code))
-            return lud_fail(w->error, LUD_ERROR_LIMIT, "there are no codes left for the legend");
-    } while (meaning_of(w, code, &meaning));
-    memcpy(f->codes[f->n], code, 2);
-    f->codes[f->n][2] = 0;
-    f->entries[f->n] = (lud_grid_legend){f->codes[f->n], *wanted};
-    if (wanted->is_agent) {
-        lud_grid_thing plain = {.is_agent = true, .under = wanted->under};
-        plain.agent.colour = wanted->agent.colour;
-        f->entries[f->n].thing = plain;
-    }
-    f->n++;
-    return LUD_OK;
-}
-
-/* Adds what the legend has to explain, in lines of its own where the section is written so. */
-static lud_status add_legend(work *w, const fresh *f) {
-    for (size_t i = 0; i < f->n; i++) {
-        LUD_TRY(read_again(w));
-        lud_tree *section = find(w->root, "multigrid"), *legend = find(section, "legend");
-        lud_text entry = {0}, whole = {0};
-        lud_status status = write_thing(w, &f->entries[i].thing, &entry);
-        if (!status && legend && legend->kind == LUD_TREE_MAPPING) {
-            const lud_tree *last = legend->child;
-            while (last && last->next) last = last->next;
-            status = lud_tree_edit_add_key(&w->text, legend, last ? last->key : NULL, f->entries[i].code,
-                                           entry.bytes, w->error);
-        } else if (!status) {
-            const int indent = lud_tree_edit_indent(&w->text, section);
-            if (indent < 0)
-                lud_text_append(&whole, "{%s: %s}", f->entries[i].code, entry.bytes);
-            else
-                lud_text_append(&whole, "\n%*s%s: %s", indent + 2, "", f->entries[i].code, entry.bytes);
-            status = lud_tree_edit_add_key(&w->text, section, find(section, "map") ? "map" : "ensemble",
-                                           "legend", whole.bytes, w->error);
-        }
-        lud_text_free(&entry);
-        lud_text_free(&whole);
-        if (status) return status;
-    }
-    return LUD_OK;
-}
+/* ---- the map ---- */
 
 static lud_status write_codes(work *w) {
     const lud_grid_edit_world *wanted = w->wanted, *is = &w->now->world;
     size_t n_changed = 0;
     for (int c = 0; c < is->width * is->height; c++)
         n_changed += !lud_grid_edit_same(&wanted->things[c], &is->things[c]);
-    fresh f = {.entries = lud_arena_take_array(w->arena, n_changed, sizeof *f.entries),
-               .codes = lud_arena_take_array(w->arena, n_changed, sizeof *f.codes)};
-    if (!f.entries || !f.codes) return lud_out_of_memory(w->error);
-    for (int c = 0; c < is->width * is->height; c++) {
+    lud_grid_edit_codes fresh = {.items = calloc(n_changed + 1, sizeof *fresh.items)};
+    lud_status status = fresh.items ? LUD_OK : lud_out_of_memory(w->error);
+    for (int c = 0; c < is->width * is->height && !status; c++) {
         if (lud_grid_edit_same(&wanted->things[c], &is->things[c])) continue;
         const int x = c % is->width, y = c / is->width;
+        char code[2] = {0};
         if (x >= w->now->rows.width || y >= w->now->rows.height)
-            return lud_fail(w->error, LUD_ERROR_UNSUPPORTED,
-                            "(%d, %d) is beyond this map, which is smaller than others of its ensemble", x,
-                            y);
-        char code[2];
-        LUD_TRY(find_code(w, &f, c, code));
-        memcpy(w->text.bytes + w->now->offset[y * w->now->rows.width + x], code, 2);
+            status =
+                lud_fail(w->error, LUD_ERROR_UNSUPPORTED,
+                         "(%d, %d) is beyond this map, which is smaller than others of its ensemble", x, y);
+        if (!status)
+            status = lud_grid_edit_find_code(w, &fresh, &wanted->things[c],
+                                             wanted->things[c].is_agent ? wanted->agent[c] : -1, code);
+        if (!status) memcpy(w->text.bytes + w->now->offset[y * w->now->rows.width + x], code, 2);
     }
-    /* read_again gives the arena back, in which the entries are */
-    fresh kept = f;
-    kept.entries = calloc(f.n + 1, sizeof *kept.entries);
-    kept.codes = calloc(f.n + 1, sizeof *kept.codes);
-    lud_status status = kept.entries && kept.codes ? LUD_OK : lud_out_of_memory(w->error);
-    for (size_t i = 0; i < f.n && !status; i++) {
-        memcpy(kept.codes[i], f.codes[i], 3);
-        kept.entries[i] = (lud_grid_legend){kept.codes[i], f.entries[i].thing};
-    }
-    if (!status) status = add_legend(w, &kept);
-    free(kept.entries);
-    free(kept.codes);
+    if (!status) status = lud_grid_edit_explain_codes(w, &fresh);
+    free(fresh.items);
     return status;
 }
 
@@ -370,16 +222,6 @@ static void write_agents(uint64_t agents, lud_text *out) {
     lud_text_append(out, "]");
 }
 
-/* The shortest that reads back as the number. */
-static void write_number(double value, lud_text *out) {
-    char text[40];
-    for (int digits = 6; digits <= 17; digits++) {
-        snprintf(text, sizeof text, "%.*g", digits, value);
-        if (strtod(text, NULL) == value) break;
-    }
-    lud_text_append(out, "%s", text);
-}
-
 static lud_tree *goal_entry(const work *w, int number) {
     const lud_tree *list = find(w->root, "goals");
     lud_tree *entry = list ? list->child : NULL;
@@ -395,6 +237,16 @@ static lud_status say_of_goal(work *w, int number, const char *key, const char *
     LUD_TRY(node ? lud_tree_edit_value(&w->text, node, value, w->error)
                  : lud_tree_edit_add_key(&w->text, entry, last ? last->key : NULL, key, value, w->error));
     return read_again(w);
+}
+
+lud_status lud_grid_edit_place_goal(work *w, int number, const lud_grid_edit_goal *goal) {
+    lud_text value = {0};
+    write_place(goal, &value);
+    const lud_status status = value.failed
+                                  ? lud_out_of_memory(w->error)
+                                  : say_of_goal(w, number, goal->cell ? "cell" : "rectangle", value.bytes);
+    lud_text_free(&value);
+    return status;
 }
 
 /* From `cell: [..]` to `rectangle: [..]` or back: key and value in one. */
@@ -420,13 +272,12 @@ static lud_status change_goal(work *w, const lud_grid_edit_goal *is, const lud_g
     if (is->cell != goal->cell) {
         status = change_kind(w, goal->origin, goal);
     } else if (moved) {
-        write_place(goal, &value);
-        status = say_of_goal(w, goal->origin, goal->cell ? "cell" : "rectangle", value.bytes);
+        status = lud_grid_edit_place_goal(w, goal->origin, goal);
     }
-    lud_text_clear(&value);
     if (!status && is->weight != goal->weight) {
-        write_number(goal->weight, &value);
-        status = say_of_goal(w, goal->origin, "weight", value.bytes);
+        char weight[LUD_NUMBER_BYTES];
+        lud_number_write(goal->weight, weight);
+        status = say_of_goal(w, goal->origin, "weight", weight);
     }
     lud_text_clear(&value);
     if (!status && !goal->for_all && (is->for_all || is->agents != goal->agents)) {
@@ -443,8 +294,9 @@ static lud_status add_goal(work *w, const lud_grid_edit_goal *goal) {
     lud_text_append(&value, "{%s: ", goal->cell ? "cell" : "rectangle");
     write_place(goal, &value);
     if (goal->weight != 1) {
-        lud_text_append(&value, ", weight: ");
-        write_number(goal->weight, &value);
+        char weight[LUD_NUMBER_BYTES];
+        lud_number_write(goal->weight, weight);
+        lud_text_append(&value, ", weight: %s", weight);
     }
     if (!goal->for_all) {
         lud_text_append(&value, ", agents: ");
@@ -488,7 +340,7 @@ static lud_status write_goals(work *w, const lud_grid_edit_goal *goals, int n) {
 
 /* ---- the whole ---- */
 
-static bool same_goal(const lud_grid_edit_goal *a, const lud_grid_edit_goal *b) {
+bool lud_grid_edit_same_goal(const lud_grid_edit_goal *a, const lud_grid_edit_goal *b) {
     return a->x1 == b->x1 && a->y1 == b->y1 && a->x2 == b->x2 && a->y2 == b->y2 && a->cell == b->cell &&
            a->weight == b->weight && a->for_all == b->for_all && (a->for_all || a->agents == b->agents);
 }
@@ -500,7 +352,7 @@ static bool as_wanted(const work *w, const lud_grid_edit_reading *reading, const
     for (int c = 0; c < is->width * is->height; c++)
         if (!lud_grid_edit_same(&is->things[c], &wanted->things[c])) return false;
     for (int k = 0; k < n_goals; k++)
-        if (!same_goal(&is->goals[k], &goals[k])) return false;
+        if (!lud_grid_edit_same_goal(&is->goals[k], &goals[k])) return false;
     return lud_grid_edit_rest_same(w->edit, w->now, reading, NULL);
 }
 
@@ -537,13 +389,13 @@ static lud_status make_so(work *w, const char *name) {
     return status;
 }
 
-static lud_status begin(work *w) {
+lud_status lud_grid_edit_begin_work(work *w) {
     w->arena = lud_arena_create(1 << 15);
     lud_text_append_bytes(&w->text, w->edit->text.bytes, w->edit->text.length);
     return w->arena && !w->text.failed ? LUD_OK : lud_out_of_memory(w->error);
 }
 
-static void end(work *w) {
+void lud_grid_edit_end_work(work *w) {
     lud_arena_destroy(w->arena);
     lud_text_free(&w->text);
 }
@@ -553,7 +405,7 @@ static bool is_same_world(const lud_grid_edit_world *a, const lud_grid_edit_worl
     for (int c = 0; c < a->width * a->height; c++)
         if (a->agent[c] != b->agent[c] || !lud_grid_edit_same(&a->things[c], &b->things[c])) return false;
     for (int k = 0; k < a->n_goals; k++)
-        if (b->goals[k].origin != k || !same_goal(&a->goals[k], &b->goals[k])) return false;
+        if (b->goals[k].origin != k || !lud_grid_edit_same_goal(&a->goals[k], &b->goals[k])) return false;
     return true;
 }
 
@@ -561,9 +413,9 @@ lud_status lud_grid_edit_apply(lud_grid_edit *edit, const lud_grid_edit_world *w
                                lud_error *error) {
     if (is_same_world(&edit->now.world, wanted)) return LUD_OK;
     work w = {.edit = edit, .now = &edit->now, .wanted = wanted, .error = error};
-    lud_status status = begin(&w);
+    lud_status status = lud_grid_edit_begin_work(&w);
     if (!status) status = make_so(&w, name);
-    end(&w);
+    lud_grid_edit_end_work(&w);
     return status;
 }
 
@@ -572,7 +424,7 @@ lud_status lud_grid_edit_set(lud_grid_edit *edit, const char *path, const char *
     lud_grid_edit_reading reading = {0};
     lud_text whole = {0};
     const char *dot = strchr(path, '.'), *key = dot ? dot + 1 : path;
-    lud_status status = begin(&w);
+    lud_status status = lud_grid_edit_begin_work(&w);
     if (!status) status = read_again(&w);
     if (!status) {
         lud_tree *section = find(w.root, "multigrid"), *at = section;
@@ -601,6 +453,6 @@ lud_status lud_grid_edit_set(lud_grid_edit *edit, const char *path, const char *
     if (!status) status = lud_grid_edit_commit(edit, &w.text, &reading, path, error);
     lud_grid_edit_reading_free(&reading);
     lud_text_free(&whole);
-    end(&w);
+    lud_grid_edit_end_work(&w);
     return status;
 }

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/number.h"
 #include "sim/multigrid/edit/grid_edit_parts.h"
 #include "sim/multigrid/edit/grid_edit_tools.h"
 
@@ -57,8 +58,13 @@ static void show_value(const lud_option *option, double value, char *shown, size
         snprintf(shown, size, "%s", value != 0 ? "true" : "false");
     else if (option->type == LUD_OPTION_CHOICE)
         snprintf(shown, size, "%s", option->choices[(int)value]);
-    else
-        snprintf(shown, size, "%.10g", value);
+    else if (option->type == LUD_OPTION_INT)
+        snprintf(shown, size, "%.0f", value);
+    else {
+        char number[LUD_NUMBER_BYTES];
+        lud_number_write(value, number);
+        snprintf(shown, size, "%s", number);
+    }
 }
 
 static lud_grid_parameter parameter_of(const lud_option *option, const char *section, const void *values) {
@@ -74,6 +80,8 @@ static lud_grid_parameter parameter_of(const lud_option *option, const char *sec
     p.turns = option->type == LUD_OPTION_CHOICE && !strcmp(option->choices[0], lud_direction_names[LUD_EAST]);
     p.colours = option->type == LUD_OPTION_CHOICE && option->choices == lud_colour_names;
     p.wraps = option->type == LUD_OPTION_BOOL || option->type == LUD_OPTION_CHOICE;
+    p.number = !p.wraps;
+    p.whole = option->type == LUD_OPTION_INT;
     return p;
 }
 
@@ -280,9 +288,28 @@ static lud_status change_goal(lud_grid_edit *edit, int goal_number, int number, 
 
 /* ---- the world ---- */
 
+/* The size of the map is no key of the file: the rows of the map say it. */
+enum { WIDTH, HEIGHT, SIZES };
+
+static lud_grid_parameter size_parameter(const char *name, const char *help, int value) {
+    lud_grid_parameter p = {.help = help,
+                            .value = value,
+                            .minimum = LUD_GRID_MIN_SIDE,
+                            .maximum = LUD_GRID_MAX_SIDE,
+                            .step = 1,
+                            .number = true,
+                            .whole = true};
+    snprintf(p.name, sizeof p.name, "%s", name);
+    snprintf(p.shown, sizeof p.shown, "%d", value);
+    return p;
+}
+
 static int world_parameters(const lud_grid_edit *edit, lud_grid_parameter *parameters) {
     const lud_grid_options *options = lud_grid_edit_options(edit);
-    int n = table_parameters(&lud_grid_option_table, "", options, 0, parameters);
+    const lud_grid_edit_world *w = lud_grid_edit_get(edit);
+    parameters[WIDTH] = size_parameter("width", "columns of the map; changes at its right", w->map_width);
+    parameters[HEIGHT] = size_parameter("height", "rows of the map; changes below", w->map_height);
+    int n = table_parameters(&lud_grid_option_table, "", options, SIZES, parameters);
     for (int k = 0; k < lud_grid_option_table.n; k++) {
         const lud_option *option = &lud_grid_option_table.options[k];
         if (option->type == LUD_OPTION_SECTION)
@@ -292,8 +319,11 @@ static int world_parameters(const lud_grid_edit *edit, lud_grid_parameter *param
     return n;
 }
 
-static lud_status change_world(lud_grid_edit *edit, const lud_grid_parameter *p, double value,
+static lud_status change_world(lud_grid_edit *edit, const lud_grid_parameter *p, int number, double value,
                                lud_error *error) {
+    if (number < SIZES)
+        return lud_grid_edit_resize(edit, number == WIDTH ? LUD_EAST : LUD_SOUTH, (int)(value - p->value),
+                                    NULL, error);
     char section[64] = "", text[64];
     const char *dot = strchr(p->name, '.'), *key = dot ? dot + 1 : p->name;
     if (dot) snprintf(section, sizeof section, "%.*s", (int)(dot - p->name), p->name);
@@ -326,14 +356,48 @@ double lud_grid_parameter_fit(const lud_grid_parameter *p, double value) {
     return round(value * 1e9) / 1e9; /* sums of twentieths are twentieths */
 }
 
-lud_status lud_grid_edit_change_parameter(lud_grid_edit *edit, lud_grid_pick pick, int number, double value,
-                                          lud_error *error) {
+void lud_grid_parameter_expects(const lud_grid_parameter *p, char *text, size_t size) {
+    char minimum[LUD_NUMBER_BYTES], maximum[LUD_NUMBER_BYTES];
+    lud_number_write(p->minimum, minimum);
+    lud_number_write(p->maximum, maximum);
+    snprintf(text, size, "a %snumber from %s to %s", p->whole ? "whole " : "", minimum, maximum);
+}
+
+lud_status lud_grid_parameter_read(const lud_grid_parameter *p, const char *typed, double *value,
+                                   lud_error *error) {
+    const char *end;
+    char expected[3 * LUD_NUMBER_BYTES];
+    while (*typed == ' ') typed++;
+    bool good = p->number && lud_number_real(typed, &end, value);
+    if (good)
+        while (*end == ' ') end++;
+    good = good && !*end && *value >= p->minimum && *value <= p->maximum &&
+           (!p->whole || *value == trunc(*value));
+    if (good) return LUD_OK;
+    lud_grid_parameter_expects(p, expected, sizeof expected);
+    return lud_invalid(error, "%s: expected %s, found %.40s", p->name, expected, *typed ? typed : "nothing");
+}
+
+static lud_status give(lud_grid_edit *edit, lud_grid_pick pick, int number, double value, bool fitted,
+                       lud_error *error) {
     lud_grid_parameter parameters[LUD_GRID_PARAMETERS];
     const int n = lud_grid_edit_parameters(edit, pick, parameters);
     if (number < 0 || number >= n) return lud_invalid(error, "there is no such parameter");
     const lud_grid_parameter *p = &parameters[number];
-    value = lud_grid_parameter_fit(p, value);
-    if (pick.kind == LUD_PICK_WORLD) return change_world(edit, p, value, error);
+    if (fitted) value = lud_grid_parameter_fit(p, value);
+    if (!(value >= p->minimum && value <= p->maximum))
+        return lud_invalid(error, "%s is out of range", p->name);
+    if (pick.kind == LUD_PICK_WORLD) return change_world(edit, p, number, value, error);
     if (pick.kind == LUD_PICK_GOAL) return change_goal(edit, pick.goal, number, value, p->name, error);
     return change_thing(edit, pick, number, value, p->name, error);
+}
+
+lud_status lud_grid_edit_change_parameter(lud_grid_edit *edit, lud_grid_pick pick, int number, double value,
+                                          lud_error *error) {
+    return give(edit, pick, number, value, true, error);
+}
+
+lud_status lud_grid_edit_type_parameter(lud_grid_edit *edit, lud_grid_pick pick, int number, double value,
+                                        lud_error *error) {
+    return give(edit, pick, number, value, false, error);
 }

@@ -37,6 +37,7 @@ struct lud_grid_edit {
     char *stroke; /* text at the begin of the stroke; null: there is none */
     bool stroke_has_change;
     uint64_t version;
+    lud_text note; /* what the last change did besides */
 };
 
 /* The tree alone of a text, with the overrides, in an arena. */
@@ -57,3 +58,55 @@ bool lud_grid_edit_same(const lud_grid_thing *a, const lud_grid_thing *b);
  * the map, the legend, agents and goals. */
 bool lud_grid_edit_rest_same(const lud_grid_edit *edit, const lud_grid_edit_reading *a,
                              const lud_grid_edit_reading *b, const char *path);
+
+/* ---- a change on its way (grid_edit_apply.c) ---- */
+
+/* The text so far, and the tree that it reads as. */
+typedef struct lud_grid_edit_work {
+    lud_grid_edit *edit;
+    const lud_grid_edit_reading *now;
+    lud_text text;
+    lud_arena *arena;
+    lud_tree *root;
+    lud_error *error;
+    /* of a world that is wanted */
+    const lud_grid_edit_world *wanted;
+    int n_agents;
+    int origin[LUD_GRID_MAX_AGENTS];  /* [n_agents] number of each wanted agent in the document, -1: new */
+    int cell[LUD_GRID_MAX_AGENTS];    /* [n_agents] its cell */
+    int renamed[LUD_GRID_MAX_AGENTS]; /* number that an agent of the document gets, -1: it goes */
+} lud_grid_edit_work;
+
+/* Copies the document's text; `edit`, `now` and `error` are set. End it, also on failure. */
+lud_status lud_grid_edit_begin_work(lud_grid_edit_work *work);
+void lud_grid_edit_end_work(lud_grid_edit_work *work);
+/* The tree of the text as it is by now. */
+lud_status lud_grid_edit_read_again(lud_grid_edit_work *work);
+/* The value of a key; null where there is none, or no node. */
+lud_tree *lud_grid_edit_child(const lud_tree *node, const char *key);
+/* Puts the goal of this number to the place of `goal`, which is of the same kind. */
+lud_status lud_grid_edit_place_goal(lud_grid_edit_work *work, int number, const lud_grid_edit_goal *goal);
+/* Whether two goals are the same to the file. */
+bool lud_grid_edit_same_goal(const lud_grid_edit_goal *a, const lud_grid_edit_goal *b);
+
+/* ---- codes of the map (grid_edit_codes.c) ---- */
+
+/* Codes that the legend has to explain yet. */
+typedef struct lud_grid_edit_codes {
+    struct lud_grid_edit_code {
+        char code[3];
+        lud_grid_thing thing;
+    } * items; /* [n], with room for one of every cell that changes */
+    size_t n;
+    int next;
+} lud_grid_edit_codes;
+
+/* The code of a thing in this file, a fresh one where there is none. `agent`: its number in the document, -1:
+ * none or a new one. */
+lud_status lud_grid_edit_find_code(lud_grid_edit_work *work, lud_grid_edit_codes *fresh,
+                                   const lud_grid_thing *wanted, int agent, char code[2]);
+/* Explains the fresh ones in the legend. */
+lud_status lud_grid_edit_explain_codes(lud_grid_edit_work *work, const lud_grid_edit_codes *fresh);
+
+/* An object in words, such as `yellow key`. */
+void lud_grid_edit_describe_object(const lud_grid_object *object, lud_text *out);

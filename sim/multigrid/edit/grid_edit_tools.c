@@ -3,6 +3,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "sim/multigrid/edit/grid_edit_parts.h"
+
 /* ---- what is picked ---- */
 
 static const lud_grid_thing *thing_at(const lud_grid_edit *edit, int x, int y) {
@@ -48,7 +50,7 @@ static void append_words(const char *name, lud_text *out) {
     for (; *name; name++) lud_text_append(out, "%c", *name == '_' ? ' ' : *name);
 }
 
-static void describe_object(const lud_grid_object *object, lud_text *out) {
+void lud_grid_edit_describe_object(const lud_grid_object *object, lud_text *out) {
     const lud_option_table *table = lud_grid_thing_table(object->type);
     if (table && table->n && !strcmp(table->options[0].key, "colour"))
         lud_text_append(out, "%s ", lud_colour_names[object->colour]);
@@ -70,7 +72,7 @@ void lud_grid_pick_describe(const lud_grid_edit *edit, lud_grid_pick pick, lud_t
         const lud_grid_thing *thing = thing_at(edit, pick.x, pick.y);
         if (!thing) return;
         if (pick.layer) {
-            describe_object(&thing->under, out);
+            lud_grid_edit_describe_object(&thing->under, out);
             lud_text_append(out, " below, at (%d, %d)", pick.x, pick.y);
             return;
         }
@@ -78,7 +80,7 @@ void lud_grid_pick_describe(const lud_grid_edit *edit, lud_grid_pick pick, lud_t
             lud_text_append(out, "%s agent %d, %s", lud_colour_names[thing->agent.colour],
                             w->agent[pick.y * w->width + pick.x], lud_grid_role_names[thing->agent.role]);
         else
-            describe_object(&thing->object, out);
+            lud_grid_edit_describe_object(&thing->object, out);
         lud_text_append(out, ", at (%d, %d)", pick.x, pick.y);
     }
 }

@@ -292,9 +292,9 @@ static lud_status add_cell(cells *c, char a, char b, lud_place place) {
 
 /* Checks the width of the row that was just read, of `width` cells. */
 static lud_status end_row(cells *c, size_t width, lud_place place) {
-    if (width < 3 || width > LUD_GRID_MAX_SIDE)
-        return lud_invalid_at(c->error, place, "expected 3 to %d cells in a row of the map, found %zu",
-                              (int)LUD_GRID_MAX_SIDE, width);
+    if (width < LUD_GRID_MIN_SIDE || width > LUD_GRID_MAX_SIDE)
+        return lud_invalid_at(c->error, place, "expected %d to %d cells in a row of the map, found %zu",
+                              (int)LUD_GRID_MIN_SIDE, (int)LUD_GRID_MAX_SIDE, width);
     if (c->rows->height && width != (size_t)c->rows->width)
         return lud_invalid_at(c->error, place,
                               "expected a row of %d cells like the first of the map, found %zu",
@@ -380,9 +380,10 @@ lud_status lud_grid_rows_read(lud_arena *arena, lud_tree *node, lud_grid_rows *r
         for (lud_tree *row = node->child; row && !status; row = row->next) status = read_list_row(&c, row);
     else
         status = lud_tree_expected(node, error, "the rows of a map");
-    if (!status && rows->height < 3)
+    if (!status && rows->height < LUD_GRID_MIN_SIDE)
         status = lud_invalid_at(
-            error, node->place, "expected at least 3 rows in the map, found %d%s", rows->height,
+            error, node->place, "expected at least %d rows in the map, found %d%s", (int)LUD_GRID_MIN_SIDE,
+            rows->height,
             node->kind == LUD_TREE_SCALAR && !node->literal ? "; YAML keeps rows apart behind `map: |`" : "");
     return status;
 }

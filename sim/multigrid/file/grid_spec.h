@@ -6,7 +6,7 @@
 
 #include "sim/world.h"
 
-enum { LUD_GRID_MAX_AGENTS = 64, LUD_GRID_MAX_SIDE = 255, LUD_GRID_MAX_MAPS = 4096 };
+enum { LUD_GRID_MAX_AGENTS = 64, LUD_GRID_MIN_SIDE = 3, LUD_GRID_MAX_SIDE = 255, LUD_GRID_MAX_MAPS = 4096 };
 
 typedef enum lud_grid_type {
     LUD_UNSEEN,
@@ -159,7 +159,7 @@ typedef struct lud_grid_generate {
 
 /* The options of a file stand here as the reader of options leaves them (grid_options.h). */
 typedef struct lud_grid_spec {
-    int width, height; /* 3..LUD_GRID_MAX_SIDE */
+    int width, height; /* LUD_GRID_MIN_SIDE..LUD_GRID_MAX_SIDE */
     int n_agents;      /* 0..LUD_GRID_MAX_AGENTS */
     int64_t max_steps; /* 1..65535 */
     int actions;       /* lud_grid_action_set */

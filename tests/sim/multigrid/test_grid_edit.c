@@ -1,5 +1,6 @@
 /* Editing a scenario file: whatever is done, the text means what was wanted and all else of it stays. */
 #include <dirent.h>
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -13,6 +14,7 @@
 #include "base/file.h"
 #include "effort.h"
 #include "sim/multigrid/edit/grid_edit_check.h"
+#include "sim/multigrid/edit/grid_edit_parts.h"
 #include "sim/multigrid/edit/grid_edit_tools.h"
 #include "sim/scenario.h"
 
@@ -212,6 +214,29 @@ static void test_agents_change_numbers(void **state) {
 
 /* ---- whatever is done ---- */
 
+/* Types a number within the range of a parameter, which then has it. */
+static lud_status type_somehow(lud_grid_edit *edit, lud_grid_pick pick, uint64_t *random, lud_error *error) {
+    lud_grid_parameter parameters[LUD_GRID_PARAMETERS];
+    const int n = lud_grid_edit_parameters(edit, pick, parameters);
+    if (!n) return LUD_ERROR_INPUT;
+    const int k = (int)draw(random, (uint32_t)n);
+    const lud_grid_parameter p = parameters[k];
+    const double most = fmin(p.maximum, p.minimum + 40);
+    double value = p.minimum + (most - p.minimum) * draw(random, 1000003) / 1000002.0;
+    char typed[64];
+    if (p.whole) value = floor(value);
+    snprintf(typed, sizeof typed, " %.17g ", value);
+    if (!p.number) return lud_grid_parameter_read(&p, typed, &value, error);
+    double read;
+    if (lud_grid_parameter_read(&p, typed, &read, error)) fail_msg("%s", error->text);
+    assert_true(read == value);
+    const lud_status status = lud_grid_edit_type_parameter(edit, pick, k, read, error);
+    if (status || !lud_grid_pick_is(edit, pick)) return status;
+    assert_int_equal(lud_grid_edit_parameters(edit, pick, parameters), n);
+    if (parameters[k].value != value) fail_msg("%s: %.17g instead of %s", p.name, parameters[k].value, typed);
+    return LUD_OK;
+}
+
 static void act(lud_grid_edit *edit, uint64_t *random, int *done, lud_error *error) {
     const lud_grid_edit_world *w = lud_grid_edit_get(edit);
     const int x = (int)draw(random, (uint32_t)w->width), y = (int)draw(random, (uint32_t)w->height);
@@ -226,7 +251,7 @@ static void act(lud_grid_edit *edit, uint64_t *random, int *done, lud_error *err
     lud_text name = {0};
     int n;
     lud_status status = LUD_ERROR_INPUT;
-    switch (draw(random, 8)) {
+    switch (draw(random, 10)) {
     case 0:
     case 1:
     case 2:
@@ -245,6 +270,13 @@ static void act(lud_grid_edit *edit, uint64_t *random, int *done, lud_error *err
         break;
     case 6:
         status = lud_grid_edit_add_goal(edit, x, y, x2, y2, error);
+        break;
+    case 7:
+        status = lud_grid_edit_resize(edit, (lud_direction)draw(random, 4), (int)draw(random, 5) - 2, &pick,
+                                      error);
+        break;
+    case 8:
+        status = type_somehow(edit, pick, random, error);
         break;
     default:
         n = lud_grid_edit_parameters(edit, pick, parameters);
@@ -285,7 +317,7 @@ static void test_random_edits(void **state) {
             assert_true(done > STEPS / 4);
             /* every comment that belongs to what cannot be removed is still there */
             const char *const kept[] = {
-                "# A person is locked in.", "# a name",    "# the outer wall", "# a row", "# short",
+                "# A person is locked in.", "# a name",    "# the outer wall", "# short",
                 "# what is wanted",         "# she knows", "# the end"};
             for (size_t i = 0; d == 0 && i < sizeof kept / sizeof *kept; i++)
                 assert_int_equal(count(lud_grid_edit_text(edit), kept[i]), 1);
@@ -306,6 +338,254 @@ static void test_random_edits(void **state) {
             for (int k = 0; k <= n; k++) free(texts[k]);
             lud_grid_edit_close(edit);
         }
+}
+
+/* ---- the size of the map ---- */
+
+/* Whether a goal of the document has the cell. */
+static bool has_cell(const lud_grid_edit_world *w, int g, int x, int y) {
+    const lud_grid_edit_goal *goal = &w->goals[g];
+    return x >= goal->x1 && x <= goal->x2 && y >= goal->y1 && y <= goal->y2;
+}
+
+static bool is_wall_at(const lud_grid_edit_world *w, int x, int y) {
+    const lud_grid_thing *thing = &w->things[y * w->width + x];
+    return !thing->is_agent && thing->object.type == LUD_WALL;
+}
+
+/* Cell by cell: `small` is `large` without its n columns or rows from `at` on, and every goal has the same of
+ * those cells in both. */
+static void compare_sizes(const lud_grid_edit_world *small, const lud_grid_edit_world *large, bool columns,
+                          int at, int n) {
+    assert_int_equal(large->width, small->width + (columns ? n : 0));
+    assert_int_equal(large->height, small->height + (columns ? 0 : n));
+    assert_int_equal(large->n_goals, small->n_goals);
+    for (int y = 0; y < small->height; y++)
+        for (int x = 0; x < small->width; x++) {
+            const int lx = x + (columns && x >= at ? n : 0), ly = y + (!columns && y >= at ? n : 0);
+            const int c = y * small->width + x, l = ly * large->width + lx;
+            assert_true(lud_grid_edit_same(&small->things[c], &large->things[l]));
+            assert_int_equal(small->agent[c], large->agent[l]);
+            for (int g = 0; g < small->n_goals; g++)
+                assert_int_equal(has_cell(small, g, x, y), has_cell(large, g, lx, ly));
+        }
+}
+
+/* A copy that stays when the document changes. */
+static lud_grid_edit_world keep(const lud_grid_edit *edit) {
+    lud_grid_edit_world copy;
+    assert_true(lud_grid_edit_copy(lud_grid_edit_get(edit), &copy));
+    return copy;
+}
+
+static const char *const side_names[] = {"east", "south", "west", "north"};
+
+/* Every side of every document grows, and is cut back to the first bytes. */
+static void test_growing(void **state) {
+    (void)state;
+    for (int d = 0; d < N_DOCUMENTS; d++)
+        for (int side = 0; side < 4; side++)
+            for (int by = 1; by <= 3; by += 2) {
+                lud_error error = {0};
+                lud_grid_edit *edit = open_text(documents[d].text, documents[d].map);
+                lud_grid_edit_world was = keep(edit);
+                const bool columns = side == LUD_EAST || side == LUD_WEST;
+                const int size = columns ? was.map_width : was.map_height,
+                          at = side == LUD_EAST || side == LUD_SOUTH ? size - 1 : 1;
+                lud_grid_pick pick = {.kind = LUD_PICK_CELL, .x = was.map_width - 2, .y = was.map_height - 2};
+                const lud_grid_thing picked = was.things[pick.y * was.width + pick.x];
+                if (lud_grid_edit_resize(edit, (lud_direction)side, by, &pick, &error))
+                    fail_msg("document %d, %s: %s", d, side_names[side], error.text);
+                assert_null(lud_grid_edit_note(edit));
+                check_text(edit);
+                const lud_grid_edit_world *now = lud_grid_edit_get(edit);
+                assert_int_equal(columns ? now->map_width : now->map_height, size + by);
+                assert_true(lud_grid_edit_same(&picked, &now->things[pick.y * now->width + pick.x]));
+                if (was.width == was.map_width && was.height == was.map_height)
+                    compare_sizes(&was, now, columns, at, by);
+                for (int k = 0; k < (columns ? now->map_height : now->map_width); k++) /* the wall goes on */
+                    for (int line = at; line < at + by; line++) {
+                        const bool first = is_wall_at(now, columns ? at - 1 : k, columns ? k : at - 1),
+                                   last = is_wall_at(now, columns ? at + by : k, columns ? k : at + by);
+                        const lud_grid_thing *new =
+                            &now->things[(columns ? k : line) * now->width + (columns ? line : k)];
+                        assert_int_equal(new->object.type, first && last ? LUD_WALL : LUD_EMPTY);
+                    }
+                if (lud_grid_edit_resize(edit, (lud_direction)side, -by, NULL, &error))
+                    fail_msg("document %d, %s: %s", d, side_names[side], error.text);
+                assert_string_equal(lud_grid_edit_text(edit), documents[d].text);
+                lud_grid_edit_undo(edit, &error);
+                check_text(edit);
+                lud_grid_edit_undo(edit, &error);
+                assert_string_equal(lud_grid_edit_text(edit), documents[d].text);
+                lud_grid_edit_world_free(&was);
+                lud_grid_edit_close(edit);
+            }
+}
+
+/* Cutting: what is wanted goes on, smaller perhaps; nobody is lost; what lay there is named. */
+static void test_cutting(void **state) {
+    (void)state;
+    lud_error error = {0};
+    lud_grid_edit *edit = open_text(plain, 0);
+    lud_grid_edit_world was = keep(edit);
+    /* the goal in the corner is one cell of column 7 */
+    assert_int_equal(lud_grid_edit_resize(edit, LUD_EAST, -1, NULL, &error), LUD_ERROR_INPUT);
+    assert_non_null(strstr(error.text, "goal 2 at (7, 4) would be cut off"));
+    assert_string_equal(lud_grid_edit_text(edit), plain);
+    /* and the robot stands in column 1 */
+    assert_int_equal(lud_grid_edit_resize(edit, LUD_WEST, -1, NULL, &error), LUD_ERROR_INPUT);
+    assert_non_null(strstr(error.text, "agent 0 at (1, 2) would be cut off"));
+    assert_string_equal(lud_grid_edit_text(edit), plain);
+
+    lud_grid_pick corner = {.kind = LUD_PICK_GOAL, .goal = 2};
+    if (lud_grid_edit_remove(edit, corner, &error)) fail_msg("%s", error.text);
+    lud_grid_pick ground = {.kind = LUD_PICK_CELL, .x = 7, .y = 4};
+    if (lud_grid_edit_resize(edit, LUD_SOUTH, -1, &ground, &error)) fail_msg("%s", error.text);
+    assert_string_equal(lud_grid_edit_note(edit), "goal 0 is smaller, cut off: unsteady ground");
+    assert_int_equal(ground.kind, LUD_PICK_WORLD); /* it went with its row */
+    assert_non_null(strstr(lud_grid_edit_text(edit),
+                           "We .. .. Ky Ly .. .. .. We\n    We We We We We We We We We\n  max_steps"));
+    assert_non_null(strstr(lud_grid_edit_text(edit), "- {rectangle: [1, 1, 3, 3], weight: 2}   # left\n"));
+    check_text(edit);
+    lud_grid_edit_undo(edit, &error);
+    lud_grid_edit_undo(edit, &error);
+    assert_string_equal(lud_grid_edit_text(edit), plain);
+
+    /* a row with its comment; what is above moves with it, agents and goals keep their numbers */
+    lud_grid_pick person = {.kind = LUD_PICK_CELL, .x = 6, .y = 2}, goal = {.kind = LUD_PICK_GOAL, .goal = 1};
+    if (lud_grid_edit_move(edit, &goal, 5, 2, &error)) fail_msg("%s", error.text);
+    lud_grid_edit_world before = keep(edit);
+    if (lud_grid_edit_resize(edit, LUD_NORTH, -1, &person, &error)) fail_msg("%s", error.text);
+    assert_null(strstr(lud_grid_edit_text(edit), "# a row"));
+    assert_int_equal(count(lud_grid_edit_text(edit), "# the outer wall"), 1);
+    assert_int_equal(person.y, 1);
+    assert_non_null(strstr(lud_grid_edit_text(edit), "cell: [5, 1]\n    agents: [1]   # hers"));
+    compare_sizes(lud_grid_edit_get(edit), &before, false, 1, 1);
+    check_text(edit);
+    lud_grid_edit_world_free(&before);
+    lud_grid_edit_world_free(&was);
+    lud_grid_edit_close(edit);
+
+    /* the sizes that can be read are those that can be made */
+    edit = open_text(bare, 0);
+    assert_int_equal(lud_grid_edit_resize(edit, LUD_EAST, -2, NULL, &error), LUD_ERROR_INPUT);
+    assert_non_null(strstr(error.text, "expected 3 to 255 columns in a map, this would be 2"));
+    if (lud_grid_edit_resize(edit, LUD_EAST, -1, NULL, &error)) fail_msg("%s", error.text);
+    assert_int_equal(lud_grid_edit_get(edit)->width, 3);
+    if (lud_grid_edit_resize(edit, LUD_SOUTH, 251, NULL, &error)) fail_msg("%s", error.text);
+    assert_int_equal(lud_grid_edit_get(edit)->height, 255);
+    check_text(edit);
+    assert_int_equal(lud_grid_edit_resize(edit, LUD_NORTH, 1, NULL, &error), LUD_ERROR_INPUT);
+    const int far = -2147483647 - 1;
+    assert_int_equal(lud_grid_edit_resize(edit, LUD_NORTH, far, NULL, &error), LUD_ERROR_INPUT);
+    assert_int_equal(lud_grid_edit_resize(edit, LUD_NORTH, 2147483647, NULL, &error), LUD_ERROR_INPUT);
+    lud_grid_edit_close(edit);
+}
+
+/* Without a wall around it the map grows at its edge; a code of one's own for the ground; rows as lists. */
+static void test_styles_of_maps(void **state) {
+    (void)state;
+    lud_error error = {0};
+    lud_grid_edit *edit =
+        open_text("ludus: 1\nworld: multigrid\nmultigrid:\n  map: |\n    Ay....\n    ......\n    ....Ky", 0);
+    if (lud_grid_edit_resize(edit, LUD_WEST, 1, NULL, &error)) fail_msg("%s", error.text);
+    if (lud_grid_edit_resize(edit, LUD_SOUTH, 1, NULL, &error)) fail_msg("%s", error.text);
+    assert_non_null(
+        strstr(lud_grid_edit_text(edit), "    ..Ay....\n    ........\n    ......Ky\n    ........\n"));
+    if (lud_grid_edit_resize(edit, LUD_EAST, -1, NULL, &error)) fail_msg("%s", error.text);
+    assert_string_equal(lud_grid_edit_note(edit), "cut off: yellow key");
+    check_text(edit);
+    lud_grid_edit_close(edit);
+
+    edit = open_text(
+        "ludus: 1\nworld: multigrid\nmultigrid:\n  legend: {'..': lava}\n  map:\n    - We We We We\n"
+        "    - 'We Ay .. We'   # quoted\n    - [We, .., .., We]\n    - [We, We,  # one\n       We, We]\n",
+        0);
+    if (lud_grid_edit_resize(edit, LUD_EAST, 1, NULL, &error)) fail_msg("%s", error.text);
+    check_text(edit);
+    assert_int_equal(lud_grid_edit_get(edit)->things[1 * 5 + 3].object.type, LUD_EMPTY);
+    assert_int_equal(lud_grid_edit_get(edit)->things[1 * 5 + 2].object.type, LUD_LAVA);
+    assert_int_equal(count(lud_grid_edit_text(edit), ": empty"), 1);
+    if (lud_grid_edit_resize(edit, LUD_NORTH, 2, NULL, &error)) fail_msg("%s", error.text);
+    if (lud_grid_edit_resize(edit, LUD_SOUTH, 1, NULL, &error)) fail_msg("%s", error.text);
+    check_text(edit);
+    assert_int_equal(count(lud_grid_edit_text(edit), "# one"), 1);
+    assert_int_equal(count(lud_grid_edit_text(edit), "# quoted"), 1);
+    while (lud_grid_edit_undo_name(edit)) assert_int_equal(lud_grid_edit_undo(edit, &error), LUD_OK);
+    assert_false(lud_grid_edit_changed(edit));
+    lud_grid_edit_close(edit);
+
+    /* goals are those of all maps of an ensemble */
+    lud_text text = {0};
+    lud_text_append(&text, "%sgoals:\n  - {cell: [1, 1]}\n", ensemble);
+    edit = open_text(text.bytes, 1);
+    assert_int_equal(lud_grid_edit_resize(edit, LUD_WEST, 1, NULL, &error), LUD_ERROR_UNSUPPORTED);
+    assert_non_null(strstr(error.text, "other maps of the ensemble"));
+    if (lud_grid_edit_resize(edit, LUD_EAST, 2, NULL, &error)) fail_msg("%s", error.text);
+    check_text(edit);
+    assert_int_equal(lud_grid_edit_get(edit)->width, 7);
+    lud_grid_edit_close(edit);
+    lud_text_free(&text);
+}
+
+/* ---- typed numbers ---- */
+
+static void test_typed_numbers(void **state) {
+    (void)state;
+    lud_grid_parameter chance = {.name = "stumble", .minimum = 0, .maximum = 1, .number = true},
+                       steps = {.name = "max_steps",
+                                .minimum = 1,
+                                .maximum = 65535,
+                                .number = true,
+                                .whole = true},
+                       word = {.name = "facing", .maximum = 3, .wraps = true};
+    const struct {
+        const lud_grid_parameter *parameter;
+        const char *typed;
+        double value; /* below 0: it is refused */
+    } cases[] = {{&chance, "0.25", 0.25}, {&chance, " 1 ", 1},      {&chance, "1e-3", 0.001},
+                 {&chance, "1.0001", -1}, {&chance, "-0.1", -1},    {&chance, "", -1},
+                 {&chance, "0.5x", -1},   {&chance, "nan", -1},     {&chance, "inf", -1},
+                 {&chance, "0.5 0", -1},  {&steps, "65535", 65535}, {&steps, "65536", -1},
+                 {&steps, "0", -1},       {&steps, "2.5", -1},      {&steps, "1e3", 1000},
+                 {&steps, "+7", 7},       {&word, "1", -1}};
+    for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
+        lud_error error = {0};
+        double value;
+        const lud_status status = lud_grid_parameter_read(cases[k].parameter, cases[k].typed, &value, &error);
+        if ((cases[k].value < 0) != (status == LUD_ERROR_INPUT))
+            fail_msg("`%s`: %s", cases[k].typed, error.text);
+        if (!status) assert_true(value == cases[k].value);
+    }
+    lud_error error = {0};
+    double value;
+    lud_grid_parameter_read(&chance, "1.5", &value, &error);
+    assert_string_equal(error.text, "stumble: expected a number from 0 to 1, found 1.5");
+    lud_grid_parameter_read(&steps, "", &value, &error);
+    assert_string_equal(error.text, "max_steps: expected a whole number from 1 to 65535, found nothing");
+
+    /* what is typed stands in the file as it is, however fine */
+    lud_grid_edit *edit = open_text(plain, 0);
+    lud_grid_parameter parameters[LUD_GRID_PARAMETERS];
+    const lud_grid_pick goal = {.kind = LUD_PICK_GOAL, .goal = 0}, world = {.kind = LUD_PICK_WORLD};
+    const int n = lud_grid_edit_parameters(edit, goal, parameters);
+    assert_true(n > 0 && !strcmp(parameters[0].name, "weight"));
+    if (lud_grid_edit_type_parameter(edit, goal, 0, 0.123456789012345, &error)) fail_msg("%s", error.text);
+    assert_non_null(strstr(lud_grid_edit_text(edit), "weight: 0.123456789012345}   # left"));
+    for (int k = lud_grid_edit_parameters(edit, world, parameters) - 1; k >= 0; k--)
+        if (!strcmp(parameters[k].name, "chances.stumble")) {
+            if (lud_grid_edit_type_parameter(edit, world, k, 1e-12, &error)) fail_msg("%s", error.text);
+            assert_int_equal(lud_grid_edit_type_parameter(edit, world, k, 1.5, &error), LUD_ERROR_INPUT);
+        }
+    assert_true(lud_grid_edit_options(edit)->chances.stumble == 1e-12);
+    check_text(edit);
+    /* the size of the map is typed, too */
+    assert_string_equal(parameters[0].name, "width");
+    if (lud_grid_edit_type_parameter(edit, world, 0, 12, &error)) fail_msg("%s", error.text);
+    assert_int_equal(lud_grid_edit_get(edit)->width, 12);
+    check_text(edit);
+    lud_grid_edit_close(edit);
 }
 
 /* Changes of one stroke are undone together. */
@@ -492,9 +772,11 @@ static void test_problems(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_single_edits), cmocka_unit_test(test_agents_change_numbers),
-        cmocka_unit_test(test_random_edits), cmocka_unit_test(test_strokes),
-        cmocka_unit_test(test_saving),       cmocka_unit_test(test_shipped_worlds),
+        cmocka_unit_test(test_single_edits),  cmocka_unit_test(test_agents_change_numbers),
+        cmocka_unit_test(test_random_edits),  cmocka_unit_test(test_growing),
+        cmocka_unit_test(test_cutting),       cmocka_unit_test(test_styles_of_maps),
+        cmocka_unit_test(test_typed_numbers), cmocka_unit_test(test_strokes),
+        cmocka_unit_test(test_saving),        cmocka_unit_test(test_shipped_worlds),
         cmocka_unit_test(test_problems)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
