@@ -138,7 +138,12 @@ static const struct {
     {"proof", "defaults/towns.yaml",
      "--set learner.n_envs=24 --set learner.n_steps=16 --set learner.total_steps=768 --set "
      "learner.batch_size=96 "
-     "--set learner.shares=12"}};
+     "--set learner.shares=12"},
+    /* embeddings; the last batch of an epoch has fewer facts than shares */
+    {"embeddings", "defaults/towns.yaml",
+     "--set learner.type=kge --set learner.dimension=8 --set learner.negatives=16 --set "
+     "learner.batch_size=50 --set learner.epochs=6 --set learner.evaluation.every=2 --set "
+     "learner.shares=12"}};
 enum { N_TRAININGS = sizeof trainings / sizeof *trainings };
 
 static void trainings_are_the_same(void **state) {
