@@ -2,6 +2,7 @@
 
 #include "base/options/automatic.h"
 #include "base/options/option_rows.h"
+#include "learn/nn/shares.h"
 
 static const char *const restart_names[] = {"visited", "successors", "configurations", NULL};
 
@@ -128,6 +129,7 @@ static const lud_option options[] = {
     INT_AT("num_training_steps", stages.total, "100000", 1, STEPS, "updates in all", AUTO),
     INT(updates_per_iteration, "100", 1, STEPS, "updates for a line of metrics"),
     INT(batch_size, "64", 1, 65536, "transitions for an update", AUTO),
+    LUD_SHARES_ROW_AT(shares),
     INT(replay_contest, "1", 1, 64,
         "transitions drawn for each one used: that whose targets were missed by most; 1: uniform"),
     CHOICE(v_h_e_target_mode, "one_step", target_modes,
@@ -282,6 +284,7 @@ const char *lud_empo_learner_needs_replay(const lud_empo_learner_options *o) {
         const char *name;
     } all[] = {{o->use_lookup_tables, "use_lookup_tables"},
                {o->async_training, "async_training"},
+               {o->shares > 1, "shares"},
                {o->use_rnd, "use_rnd"},
                {o->use_count_based_curiosity, "use_count_based_curiosity"},
                {o->pi_r_mode != LUD_EMPO_DIRECT, "pi_r_mode: mcts"},
@@ -319,6 +322,8 @@ lud_status lud_empo_learner_options_end(lud_tree *learner, lud_empo_learner_opti
     const lud_place place = learner ? learner->place : (lud_place){0};
     LUD_TRY(lud_empo_learning_check(&o->theory, &o->optimiser, o->batch_size, o->buffer_size,
                                     "empo-phase2 takes what people do from human_prior", learner, error));
+    LUD_TRY(
+        lud_shares_check(o->shares, o->batch_size, "transitions for an update (batch_size)", place, error));
     lud_empo_stages *s = &o->stages;
     s->beta_r = o->theory.beta_r;
     s->gamma_h = o->theory.gamma_h;

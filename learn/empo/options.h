@@ -62,7 +62,7 @@ typedef struct lud_empo_learner_options {
     int64_t met_refresh;
 
     /* update */
-    int64_t replay_contest, batch_size, updates_per_iteration, x_h_goals;
+    int64_t replay_contest, batch_size, shares, updates_per_iteration, x_h_goals;
     int v_h_e_target_mode, q_r_target_mode; /* lud_empo_target_mode */
     int64_t v_h_e_n_step, q_r_n_step, trajectory_max_age;
     bool trajectory_cut_at_exploration;

@@ -7,6 +7,7 @@
 #include "base/options/option_rows.h"
 #include "learn/nn/optimiser.h"
 #include "learn/nn/schedule.h"
+#include "learn/nn/shares.h"
 #include "learn/proof_ppo/evaluation/ranking.h"
 #include "sim/proof/proof_model.h"
 
@@ -19,7 +20,7 @@ typedef struct kge_options {
     lud_kge_shape shape;
     int loss; /* loss_kind */
     double alpha;
-    int64_t negatives, epochs, batch_size;
+    int64_t negatives, epochs, batch_size, shares;
     bool bernoulli;
     double max_modulus, max_grad_norm;
     lud_optimiser_options optimiser;
@@ -67,6 +68,7 @@ static const lud_option options[] = {
         "constants drawn for each batch, which every fact of it is scored against"),
     INT(epochs, "100", 1, 1000000, "passes over the facts"),
     INT(batch_size, "512", 1, 1 << 20, "facts of one step of the optimiser"),
+    LUD_SHARES_ROW_AT(shares),
     BOOL(bernoulli, "true", "corrupt the side with more answers more often; false: both alike"),
     REAL(max_modulus, "0", 0, 1000,
          "rotate: longer components of constants are shortened to it; 0: none are"),
@@ -106,6 +108,13 @@ static const lud_metric columns[N_COLUMNS] = {
     [BEST_MRR] = {"valid/best_mrr", NULL, "best so far, whose embeddings are kept"},
 };
 
+/* Sums of a minibatch. */
+typedef struct batch_sums {
+    double loss;               /* mean over its facts */
+    double positive, negative; /* added to those of the epoch */
+} batch_sums;
+enum { N_BATCH_SUMS = sizeof(batch_sums) / sizeof(double) };
+
 #define RANKING_BEGINS 0.8 /* of the progress of an epoch that ranks */
 
 enum test_column { TEST_MRR, TEST_HITS1, TEST_HITS3, TEST_HITS10, TEST_QUERIES, N_TEST_COLUMNS };
@@ -127,6 +136,7 @@ typedef struct kge {
     lud_parameters *parameters, *best;
     int entity, relation; /* parameters */
     lud_optimiser *optimiser;
+    lud_shares shares;
     lud_schedule rate;
     lud_proof_ranker *ranker;
     lud_proof_ranking_query *ranking; /* of the longer of valid and test queries */
@@ -135,11 +145,12 @@ typedef struct kge {
 
     int32_t n_facts, n_batches;
     int32_t *order;    /* [n_facts] */
-    uint8_t *side;     /* [batch] lud_kge_side of the candidates */
+    uint8_t *side;     /* [batch] lud_kge_side of the candidates, of this process' shares */
     int32_t *negative; /* [negatives] constants */
     int32_t *drawn;    /* [constants + 1] the first of `negative` that is this constant, plus 1; 0: none is */
     int32_t *again;    /* [negatives] the next that is the same constant, plus 1 */
-    uint8_t *skip;     /* [batch][negatives] */
+    uint8_t *skip;     /* [batch][negatives] likewise */
+    /* of the share in hand */
     float *q, *dq, *e, *de, *score, *dscore;
     double *positive, *dpositive;
 
@@ -152,6 +163,7 @@ typedef struct kge {
 static void destroy(lud_learner *learner) {
     kge *k = (kge *)learner;
     lud_proof_ranker_destroy(k->ranker);
+    lud_shares_close(&k->shares);
     lud_optimiser_destroy(k->optimiser);
     lud_parameters_destroy(k->best);
     lud_parameters_destroy(k->parameters);
@@ -227,7 +239,8 @@ static lud_status build_tables(kge *k, lud_error *error) {
     lud_optimiser_options o = k->options.optimiser;
     o.max_norm = k->options.max_grad_norm;
     if (lud_optimiser_group(k->optimiser, "", &o, false) < 0) return lud_no_memory(error, "the optimiser");
-    return lud_optimiser_build(k->optimiser, (uint64_t)k->scenario->run.seed, error);
+    LUD_TRY(lud_optimiser_build(k->optimiser, (uint64_t)k->scenario->run.seed, error));
+    return lud_shares_open(k->parameters, (int)k->options.shares, N_BATCH_SUMS, &k->shares, error);
 }
 
 static int32_t limited(int64_t wanted, int32_t n) {
@@ -250,6 +263,8 @@ static lud_status build(kge *k, lud_error *error) {
     if (base->n_facts == 0) return lud_invalid_at(error, place, "there are no facts to learn");
     k->n_facts = base->n_facts;
     if (k->options.batch_size > k->n_facts) k->options.batch_size = k->n_facts;
+    LUD_TRY(lud_shares_check(k->options.shares, k->options.batch_size, "facts of a minibatch (batch_size)",
+                             place, error));
     k->n_batches = (int32_t)((k->n_facts + k->options.batch_size - 1) / k->options.batch_size);
     k->base.n_iterations = (uint64_t)k->options.epochs;
     const double updates = (double)k->options.epochs * k->n_batches;
@@ -323,11 +338,14 @@ static void mark_facts(const kge *k, const lud_proof_atom *fact, int side, uint8
     }
 }
 
-/* Draws the batch's negatives and each fact's side; marks negatives that are the fact's own answer or facts
- * themselves. */
+/* Draws the batch's negatives and the side of each fact of this process' shares; marks negatives that are the
+ * fact's own answer or facts themselves. */
 static void draw(kge *k, int32_t first, int32_t n, uint32_t batch) {
     const lud_proof_base *base = k->model->base;
     const int64_t n_negatives = k->options.negatives;
+    const lud_shares *s = &k->shares;
+    const int32_t begin = (int32_t)lud_share_begin(n, s->n, s->first),
+                  end = (int32_t)lud_share_begin(n, s->n, s->end);
     const lud_random_key key = {(uint64_t)k->scenario->run.seed, (uint32_t)k->epoch};
     for (int64_t j = 0; j < n_negatives; j++) {
         const lud_words w = lud_draw(key, batch, (uint32_t)j, LUD_PURPOSE_NEGATIVE, 0);
@@ -336,7 +354,7 @@ static void draw(kge *k, int32_t first, int32_t n, uint32_t batch) {
         k->drawn[k->negative[j]] = (int32_t)j + 1;
     }
 #pragma omp parallel for schedule(static) num_threads(k->device->n_threads)
-    for (int32_t i = 0; i < n; i++) {
+    for (int32_t i = begin; i < end; i++) {
         const lud_proof_atom *fact = &base->facts[k->order[first + i]];
         const lud_words w = lud_draw(key, batch, (uint32_t)i, LUD_PURPOSE_NEGATIVE, 1);
         k->side[i] = lud_unit_float(w.v[0]) < k->head_share[fact->predicate] ? LUD_KGE_HEAD : LUD_KGE_TAIL;
@@ -384,31 +402,29 @@ static float *row_of(const kge *k, int parameter, int32_t number, bool gradient)
     return block + (int64_t)(number - 1) * width;
 }
 
-/* Scores of a batch, its loss, and its gradients in the tables. */
-static double learn(kge *k, int32_t first, int32_t n, double *row) {
+/* Scores of n facts, `order`, with these candidates; their mean loss, and its gradients in the tables. */
+static void learn_facts(kge *k, const int32_t *order, int32_t n, const uint8_t *sides, const uint8_t *skip,
+                        batch_sums *sums) {
     const lud_kge_shape *shape = &k->options.shape;
     const lud_proof_base *base = k->model->base;
     const int64_t width = lud_kge_entity_width(shape), n_negatives = k->options.negatives;
-    for (int64_t j = 0; j < n_negatives; j++)
-        memcpy(k->e + j * width, row_of(k, k->entity, k->negative[j], false), (size_t)width * sizeof *k->e);
     for (int32_t i = 0; i < n; i++) {
-        const lud_proof_atom *fact = &base->facts[k->order[first + i]];
-        const lud_kge_side side = (lud_kge_side)k->side[i];
+        const lud_proof_atom *fact = &base->facts[order[i]];
+        const lud_kge_side side = (lud_kge_side)sides[i];
         float *q = k->q + i * width;
         lud_kge_query(shape, side, row_of(k, k->entity, fact->terms[side == LUD_KGE_HEAD], false),
                       row_of(k, k->relation, fact->predicate, false), q);
         k->positive[i] = lud_kge_score(shape, q, row_of(k, k->entity, fact->terms[side], false));
-        row[POSITIVE] += k->positive[i];
+        sums->positive += k->positive[i];
     }
     lud_kge_scores(k->device, shape, n, k->q, n_negatives, k->e, k->score);
-    for (int64_t i = 0; i < n * n_negatives; i++) row[NEGATIVE] += (double)k->score[i] / (double)n_negatives;
-    const double loss = lud_kge_loss(k->options.loss == SELF_ADVERSARIAL, k->options.alpha, n, n_negatives,
-                                     k->positive, k->score, k->skip, k->dpositive, k->dscore);
+    for (int64_t i = 0; i < n * n_negatives; i++) sums->negative += (double)k->score[i] / (double)n_negatives;
+    sums->loss = lud_kge_loss(k->options.loss == SELF_ADVERSARIAL, k->options.alpha, n, n_negatives,
+                              k->positive, k->score, skip, k->dpositive, k->dscore);
     lud_kge_scores_backward(k->device, shape, n, k->q, n_negatives, k->e, k->dscore, k->dq, k->de);
-    lud_parameters_zero_gradients(k->parameters);
     for (int32_t i = 0; i < n; i++) {
-        const lud_proof_atom *fact = &base->facts[k->order[first + i]];
-        const lud_kge_side side = (lud_kge_side)k->side[i];
+        const lud_proof_atom *fact = &base->facts[order[i]];
+        const lud_kge_side side = (lud_kge_side)sides[i];
         const int32_t answer = fact->terms[side], anchor = fact->terms[side == LUD_KGE_HEAD];
         lud_kge_score_backward(shape, k->q + i * width, row_of(k, k->entity, answer, false), k->dpositive[i],
                                k->dq + i * width, row_of(k, k->entity, answer, true));
@@ -421,7 +437,32 @@ static double learn(kge *k, int32_t first, int32_t n, double *row) {
         float *to = row_of(k, k->entity, k->negative[j], true);
         for (int64_t w = 0; w < width; w++) to[w] += k->de[j * width + w];
     }
-    return loss;
+}
+
+/* Gradients and sums of a batch, facts first .. first + n - 1 of the order. */
+static lud_status learn(kge *k, int32_t first, int32_t n, const double *row, batch_sums *sums,
+                        lud_error *error) {
+    const int64_t width = lud_kge_entity_width(&k->options.shape), n_negatives = k->options.negatives;
+    lud_shares *shares = &k->shares;
+    for (int64_t j = 0; j < n_negatives; j++)
+        memcpy(k->e + j * width, row_of(k, k->entity, k->negative[j], false), (size_t)width * sizeof *k->e);
+    lud_shares_begin(shares);
+    for (int s = shares->first; s < shares->end; s++) {
+        const int32_t begin = (int32_t)lud_share_begin(n, shares->n, s),
+                      own = (int32_t)lud_share_begin(n, shares->n, s + 1) - begin;
+        const double part = (double)own / (double)n;
+        batch_sums of_share = {0};
+        if (s == 0) { /* the sums of the epoch go on in the first */
+            of_share.positive = row[POSITIVE];
+            of_share.negative = row[NEGATIVE];
+        }
+        if (own > 0)
+            learn_facts(k, k->order + first + begin, own, k->side + begin, k->skip + begin * n_negatives,
+                        &of_share);
+        of_share.loss *= part;
+        lud_shares_keep(shares, s, part, (const double *)&of_share);
+    }
+    return lud_shares_add(shares, LUD_OK, (double *)sums, error);
 }
 
 /* Shortens components of constants that are longer than max_modulus. */
@@ -457,18 +498,27 @@ lud_kge lud_kge_learned(lud_learner *learner) {
     return view_of(k, k->best);
 }
 
-static lud_status rank(kge *k, lud_parameters *parameters, lud_proof_split split, int32_t n,
-                       lud_proof_ranking_summary *summary, lud_error *error) {
+static lud_status rank_queries(kge *k, lud_parameters *parameters, lud_proof_split split, int32_t n,
+                               lud_proof_ranking_summary *summary, lud_error *error) {
     const lud_kge view = view_of(k, parameters);
+    lud_ranks *ranks = k->shares.ranks;
+    const int rank = lud_ranks_rank(ranks);
+    /* each process ranks the queries of its shares */
+    const int32_t first = (int32_t)lud_ranks_first_item(ranks, n, k->shares.n, rank),
+                  end = (int32_t)lud_ranks_first_item(ranks, n, k->shares.n, rank + 1);
     lud_proof_ranker_use_kge(k->ranker, &view);
-    LUD_TRY(lud_proof_rank(k->ranker, k->model->pools[split], 0, n, k->ranking, error));
+    const lud_status status =
+        lud_proof_rank(k->ranker, k->model->pools[split], first, end - first, k->ranking + first, error);
+    const lud_ranks_array all = {k->ranking, sizeof *k->ranking, 1, n};
+    LUD_TRY(lud_ranks_agree(ranks, status, error));
+    LUD_TRY(lud_ranks_complete(ranks, &all, 1, k->shares.n, error));
     *summary = lud_proof_ranking_summarise(&k->options.evaluation.rank, k->ranking, n, NULL);
     return LUD_OK;
 }
 
 static lud_status validate(kge *k, double *row, lud_error *error) {
     lud_proof_ranking_summary s = {0};
-    LUD_TRY(k->n_valid ? rank(k, k->parameters, LUD_PROOF_VALID, k->n_valid, &s, error) : LUD_OK);
+    LUD_TRY(k->n_valid ? rank_queries(k, k->parameters, LUD_PROOF_VALID, k->n_valid, &s, error) : LUD_OK);
     if (k->n_valid == 0 || s.mrr > k->best_mrr) {
         k->best_mrr = s.mrr;
         lud_parameters_copy(k->best, k->parameters);
@@ -483,23 +533,31 @@ static lud_status validate(kge *k, double *row, lud_error *error) {
 
 /* Keeps what has been done of an epoch that is broken off before a batch, or, after the last, in the ranking.
  */
-static lud_status stop(kge *k, int32_t batch, const double *sums) {
+static lud_status stop(kge *k, int32_t batch, const double *sums, lud_status status) {
     k->batch = (uint64_t)batch;
     memcpy(k->sums, sums, sizeof k->sums);
-    return LUD_INTERRUPTED;
+    return status;
 }
 
 /* The batches of an epoch that are left. */
-static lud_status learn_facts(kge *k, double *row, lud_error *error) {
+static lud_status learn_batches(kge *k, double *row, lud_error *error) {
     const int32_t size = (int32_t)k->options.batch_size;
     shuffle(k);
     for (int32_t b = (int32_t)k->batch; b < k->n_batches; b++) {
         const double part = RANKING_BEGINS * (double)b / (double)k->n_batches;
-        if (lud_progress_beat(k->base.progress, part, error)) return stop(k, b, row);
         const int32_t first = b * size, n = k->n_facts - first < size ? k->n_facts - first : size;
+        batch_sums sums = {0};
+        lud_status status =
+            lud_ranks_agree(k->shares.ranks, lud_progress_beat(k->base.progress, part, error), error);
+        if (!status) {
+            draw(k, first, n, (uint32_t)b);
+            status = learn(k, first, n, row, &sums, error);
+        }
+        if (status) return stop(k, b, row, status);
+        row[LOSS] += sums.loss * n / k->n_facts;
+        row[POSITIVE] = sums.positive;
+        row[NEGATIVE] = sums.negative;
         row[RATE] = lud_schedule_at(&k->rate, (double)k->epoch * k->n_batches + b);
-        draw(k, first, n, (uint32_t)b);
-        row[LOSS] += learn(k, first, n, row) * n / k->n_facts;
         lud_optimiser_step(k->optimiser, 0, row[RATE]);
         row[GRADIENT] = lud_optimiser_norm(k->optimiser, 0);
         project(k);
@@ -510,7 +568,7 @@ static lud_status learn_facts(kge *k, double *row, lud_error *error) {
 static lud_status iterate(lud_learner *learner, double *row, lud_error *error) {
     kge *k = (kge *)learner;
     memcpy(row, k->sums, sizeof k->sums);
-    lud_status status = learn_facts(k, row, error);
+    lud_status status = learn_batches(k, row, error);
     if (status) return status;
     double sums[N_SUMS];
     memcpy(sums, row, sizeof sums);
@@ -519,7 +577,7 @@ static lud_status iterate(lud_learner *learner, double *row, lud_error *error) {
     const uint64_t every = (uint64_t)k->options.evaluation.every, epoch = k->epoch + 1;
     lud_proof_ranker_show(k->ranker, k->base.progress, RANKING_BEGINS, 1.0);
     if (epoch == k->base.n_iterations || (every && epoch % every == 0)) status = validate(k, row, error);
-    if (status == LUD_INTERRUPTED) return stop(k, k->n_batches, sums);
+    if (status == LUD_INTERRUPTED) return stop(k, k->n_batches, sums, status);
     k->epoch = epoch;
     k->batch = 0;
     memset(k->sums, 0, sizeof k->sums);
@@ -530,7 +588,7 @@ static lud_status evaluate(lud_learner *learner, double *row, lud_error *error) 
     kge *k = (kge *)learner;
     lud_proof_ranking_summary s = {0};
     lud_proof_ranker_show(k->ranker, k->base.progress, 0.0, 1.0);
-    lud_status status = rank(k, k->best, LUD_PROOF_TEST, k->n_test, &s, error);
+    lud_status status = rank_queries(k, k->best, LUD_PROOF_TEST, k->n_test, &s, error);
     if (status) return status;
     row[TEST_MRR] = s.mrr;
     row[TEST_HITS1] = s.hits1;
@@ -581,6 +639,7 @@ const lud_learner_kind lud_learner_kge = {
     .options = &table,
     .values = offsetof(kge, options),
     .world = "proof",
+    .over_processes = true,
     .create = create,
     .destroy = destroy,
     .goes_on_within = true,

@@ -11,6 +11,10 @@ lud_status lud_shares_check(int64_t n, int64_t n_items, const char *items, lud_p
                           (long long)n, (long long)n_items, items);
 }
 
+uint64_t lud_shares_seed(uint64_t seed, int share) {
+    return seed ^ (uint64_t)share * 0x9e3779b97f4a7c15u;
+}
+
 lud_status lud_shares_open(lud_parameters *parameters, int n, int n_sums, lud_shares *s, lud_error *error) {
     lud_ranks *ranks = parameters->device->ranks;
     *s = (lud_shares){.parameters = parameters, .ranks = ranks, .n = n > 1 ? n : 1, .n_sums = n_sums};

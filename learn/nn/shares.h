@@ -15,6 +15,16 @@
 #include "learn/nn/arrays.h"
 #include "learn/nn/parameters.h"
 
+/* The row (base/options/option_rows.h) of a learner's option `shares`, whose number is in this field. */
+#define LUD_SHARES_ROW_AT(field)                                                                             \
+    INT_AT(                                                                                                  \
+        "shares", field, "1", 1, LUD_RANKS_MOST,                                                             \
+        "parts that the sum of a minibatch's gradients is cut into; as many processes, or any number that "  \
+        "divides it, train together with the same result (docs/processes.md)")
+
+/* A seed for draws that are numbered anew in every share; that of the first is `seed` itself. */
+uint64_t lud_shares_seed(uint64_t seed, int share);
+
 typedef struct lud_shares {
     lud_parameters *parameters;
     lud_ranks *ranks; /* of the parameters' device */

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "base/options/options.h"
-#include "base/ranks/ranks.h"
+#include "learn/nn/shares.h"
 #include "learn/policy_gradient/baseline.h"
 #include "learn/policy_gradient/gate.h"
 
@@ -19,14 +19,8 @@ typedef enum lud_advantage_scale {
     LUD_ADVANTAGE_OF_MINIBATCH /* over every minibatch */
 } lud_advantage_scale;
 
-/* The row of that, for a learner whose options have these as `update`, and for one that has the number there.
- */
+/* The row of that, for a learner whose options have these as `update`. */
 #define LUD_SHARES_ROW LUD_SHARES_ROW_AT(update.shares)
-#define LUD_SHARES_ROW_AT(field)                                                                             \
-    INT_AT(                                                                                                  \
-        "shares", field, "1", 1, LUD_RANKS_MOST,                                                             \
-        "parts that the sum of a minibatch's gradients is cut into; as many processes, or any number that "  \
-        "divides it, train together with the same result (docs/processes.md)")
 
 /* The second is the same, but its priority is abs_delight unless it is said. */
 extern const lud_option_table lud_gate_table, lud_size_gate_table;

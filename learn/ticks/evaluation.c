@@ -20,7 +20,7 @@ lud_status lud_tick_evaluation_run(lud_tick_learner *l, double *row, lud_error *
     lud_tick_reset(s);
     lud_tick_clear_episodes(s);
     while (s->episodes.n < (double)wanted) {
-        LUD_TRY(lud_interrupt_check(error));
+        LUD_TRY(lud_ranks_agree(l->device->ranks, lud_interrupt_check(error), error));
         LUD_TRY(lud_tick_act(l, s, l->options.deterministic, error));
         lud_tick_step(l, s, left);
     }

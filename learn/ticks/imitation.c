@@ -87,8 +87,7 @@ static lud_status learn(lud_tick_learner *l, int64_t n, lud_error *error) {
     const lud_tick_lesson lesson = {
         .rows = &l->training.rows, .n = n, .row = m->row, .coefficient = m->coefficient};
     lud_tick_losses losses = {0};
-    lud_parameters_zero_gradients(l->policy->parameters);
-    LUD_TRY(l->policy->kind->learn(l->policy, &lesson, &losses, error));
+    LUD_TRY(lud_tick_learn(l, &lesson, &losses, error));
     lud_optimiser_step(l->optimiser, l->actor_group, l->options.imitation.learning_rate);
     l->version++;
     l->sums.loss -= losses.log_prob;
@@ -104,7 +103,12 @@ lud_status lud_tick_imitate(lud_tick_learner *l, lud_error *error) {
     if (m->done == 0)
         for (int64_t e = 0; e < s->n_envs; e++) begin_episode(l, e);
     choose(l);
-    lud_status status = l->policy->kind->assume(l->policy, &s->rows, s->choices.discrete, error);
+    lud_status status = LUD_OK;
+    for (int share = l->shares.first; share < l->shares.end && !status; share++) {
+        const lud_tick_rows own = lud_tick_rows_of_share(l, &s->rows, share);
+        status = l->policy->kind->assume(l->policy, &own, s->choices.discrete, error);
+    }
+    status = lud_ranks_agree(l->device->ranks, status, error);
     const int64_t n = status ? 0 : draw_rows(l);
     if (n > 0) status = learn(l, n, error);
     if (status) return status;

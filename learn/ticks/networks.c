@@ -124,7 +124,7 @@ static lud_status act(lud_tick_policy *policy, const lud_tick_rows *rows, const 
                       lud_error *error) {
     vector *v = (vector *)policy;
     assert(rows->n <= policy->n_acting);
-    for (int64_t first = 0, n; first < rows->n; first += n) {
+    for (int64_t first = rows->first, n; first < rows->n; first += n) {
         n = take(v, rows, first, policy->act_rows);
         feed(v, v->acting, rows, n);
         lud_device_upload(policy->device, v->device_environment, v->environment,
@@ -144,12 +144,12 @@ static lud_status act(lud_tick_policy *policy, const lud_tick_rows *rows, const 
 
 static lud_status value(lud_tick_policy *policy, const lud_tick_rows *rows, float *values, lud_error *error) {
     vector *v = (vector *)policy;
-    for (int64_t first = 0, n; first < rows->n; first += n) {
+    for (int64_t first = rows->first, n; first < rows->n; first += n) {
         n = take(v, rows, first, policy->act_rows);
         feed(v, v->acting, rows, n);
         lud_mappo_value(v->acting, values + first);
     }
-    lud_value_normaliser_denormalise(&v->normaliser, rows->n, values);
+    lud_value_normaliser_denormalise(&v->normaliser, rows->n - rows->first, values + rows->first);
     return lud_device_check(policy->device, error);
 }
 
@@ -158,7 +158,7 @@ static lud_status probabilities(lud_tick_policy *policy, const lud_tick_rows *ro
     vector *v = (vector *)policy;
     const int64_t width = v->acting->shape.n_discrete;
     assert(width > 0);
-    for (int64_t first = 0, n; first < rows->n; first += n) {
+    for (int64_t first = rows->first, n; first < rows->n; first += n) {
         n = take(v, rows, first, policy->act_rows);
         feed(v, v->acting, rows, n);
         lud_mappo_field_send(v->acting, LUD_FIELD_CHOICES);
@@ -213,8 +213,10 @@ static double learn_values(vector *v, const lud_tick_lesson *lesson) {
     double total = 0.0;
     const double scale = lesson->value_coefficient / (double)lesson->n_valued;
     const bool apart = lesson->n_seen > 0;
-    lud_value_normaliser_update(&v->normaliser, apart ? lesson->n_seen : lesson->n_valued, v->in_order,
-                                apart ? lesson->seen : lesson->target);
+    if (lesson->n_seen != LUD_TICK_SEEN)
+        lud_value_normaliser_update(&v->normaliser, apart ? lesson->n_seen : lesson->n_valued, v->in_order,
+                                    apart ? lesson->seen : lesson->target);
+    if (lesson->n_valued == 0) return 0.0;
     for (int64_t first = 0, n; first < lesson->n_valued; first += n) {
         n = lesson->n_valued - first < v->base.learn_rows ? lesson->n_valued - first : v->base.learn_rows;
         feed_lesson(v, lesson->rows, lesson->valued + first, n);
@@ -249,7 +251,7 @@ static lud_status learn(lud_tick_policy *policy, const lud_tick_lesson *lesson, 
     vector *v = (vector *)policy;
     assert(v->learning);
     if (lesson->n > 0) learn_actions(v, lesson);
-    if (lesson->n_valued > 0) losses->value = learn_values(v, lesson);
+    if (lesson->n_valued > 0 || lesson->n_seen > 0) losses->value = learn_values(v, lesson);
     return lud_device_check(policy->device, error);
 }
 
@@ -258,7 +260,8 @@ static lud_status assume(lud_tick_policy *policy, const lud_tick_rows *rows, con
     vector *v = (vector *)policy;
     if (v->acting->shape.n_discrete == 0)
         return lud_fail(error, LUD_ERROR_UNSUPPORTED, "learner.imitation: of continuous actions");
-    memcpy(v->action, discrete, (size_t)rows->n * sizeof *v->action);
+    memcpy(v->action + rows->first, discrete + rows->first,
+           (size_t)(rows->n - rows->first) * sizeof *v->action);
     return LUD_OK;
 }
 

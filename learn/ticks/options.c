@@ -57,6 +57,7 @@ static const lud_option options[] = {
         "critic "
         "does"),
     INT(ticks_per_iteration, "100", 1, 1e9, "ticks that share a row of metrics"),
+    LUD_SHARES_ROW_AT(shares),
     TEXTS(training_teams, "[]",
           "teams whose experiences give gradients; the others act with the same weights. All unless said"),
     REAL(failure_cost, "0", 0, 1e9,

@@ -28,7 +28,7 @@ typedef struct lud_tick_options {
     const char *start; /* a RUN; null: none */
     lud_tick_policy_options policy;
     lud_tick_imitation_options imitation;
-    int64_t ticks, critic_ticks, ticks_per_iteration;
+    int64_t ticks, critic_ticks, ticks_per_iteration, shares;
     lud_text_list training_teams; /* names; none: all */
     double failure_cost, discount;
     int time_limits; /* lud_time_limits */

@@ -13,6 +13,12 @@ int32_t lud_tick_idle(const lud_layout *layout, int agent) {
     return layout->idle && layout->idle[agent] > 0 ? layout->idle[agent] : 0;
 }
 
+/* One row's choices. */
+typedef struct lud_tick_acted {
+    int32_t discrete, n_tokens, failed;
+    float log_prob, entropy, confidence;
+} lud_tick_acted;
+
 static bool take_sight(lud_tick_stepping *s, const lud_tick_policy *policy, lud_tick_sight *sight) {
     const lud_layout *layout = &s->batch->model->layout;
     LUD_TAKE(&s->arrays, sight->environment, (size_t)s->n_rows);
@@ -26,7 +32,7 @@ static bool take_sight(lud_tick_stepping *s, const lud_tick_policy *policy, lud_
     return whole;
 }
 
-static bool take_arrays(lud_tick_stepping *s, int n_teams) {
+static bool take_arrays(lud_tick_stepping *s, int n_teams, bool exchanges) {
     const lud_layout *layout = &s->batch->model->layout;
     const size_t rows = (size_t)s->n_rows, envs = (size_t)s->n_envs,
                  continuous = (size_t)lud_max_continuous(layout), components = (size_t)layout->n_components;
@@ -52,6 +58,10 @@ static bool take_arrays(lud_tick_stepping *s, int n_teams) {
     LUD_TAKE(a, c->failed, rows);
     LUD_TAKE(a, c->entropy, rows);
     LUD_TAKE(a, c->confidence, rows);
+    if (exchanges) {
+        LUD_TAKE(a, s->acted, rows);
+        LUD_TAKE(a, s->acted_continuous, rows * continuous + 1);
+    }
     return !a->failed;
 }
 
@@ -61,7 +71,7 @@ lud_status lud_tick_stepping_create(const lud_tick_learner *l, int64_t n_envs, u
     s->n_envs = n_envs;
     s->n_rows = n_envs * model->layout.n_agents;
     LUD_TRY(lud_batch_create(model, (int)n_envs, l->seed, first, &s->batch, error));
-    if (!take_arrays(s, l->n_teams) || !take_sight(s, l->policy, &s->sights[0]) ||
+    if (!take_arrays(s, l->n_teams, l->device->ranks != NULL) || !take_sight(s, l->policy, &s->sights[0]) ||
         !take_sight(s, l->policy, &s->sights[1]) || s->arrays.failed)
         return lud_no_memory(error, "a learner");
     if (l->options.baseline.type != LUD_BASELINE_EXPECTED_CONFIDENCE) s->choices.confidence = NULL;
@@ -109,11 +119,71 @@ lud_tick_rows lud_tick_present(const lud_tick_stepping *s) {
                            .agent = sight->agent};
 }
 
+/* The first row of an environment that is not before this one. */
+static int64_t first_row(const lud_tick_rows *rows, int64_t environment) {
+    int64_t begin = 0, end = rows->n;
+    while (begin < end) {
+        const int64_t middle = (begin + end) / 2;
+        if (rows->environment[middle] < environment)
+            begin = middle + 1;
+        else
+            end = middle;
+    }
+    return begin;
+}
+
+lud_tick_rows lud_tick_rows_of_share(const lud_tick_learner *l, const lud_tick_rows *rows, int share) {
+    const int n_shares = l->shares.n;
+    lud_tick_rows own = *rows;
+    own.first = first_row(rows, lud_share_begin(rows->range.n, n_shares, share));
+    own.n = first_row(rows, lud_share_begin(rows->range.n, n_shares, share + 1));
+    return own;
+}
+
+/* Everybody's choices, of which each process has those of its shares. */
+static lud_status exchange_choices(const lud_tick_learner *l, lud_tick_stepping *s, lud_error *error) {
+    const lud_tick_choices *c = &s->choices;
+    const size_t agents = (size_t)(s->n_rows / s->n_envs),
+                 width = (size_t)lud_max_continuous(&s->batch->model->layout);
+    for (int64_t i = 0; i < s->rows.n; i++) {
+        const int64_t at = (int64_t)s->rows.environment[i] * (int64_t)agents + s->rows.agent[i];
+        s->acted[at] =
+            (lud_tick_acted){c->discrete[i], c->n_tokens[i], c->failed[i],
+                             c->log_prob[i], c->entropy[i],  c->confidence ? c->confidence[i] : 0.0f};
+        memcpy(s->acted_continuous + (size_t)at * width, c->continuous + (size_t)i * width,
+               width * sizeof(float));
+    }
+    const lud_ranks_array all[] = {
+        {s->acted, agents * sizeof *s->acted, 1, s->n_envs},
+        {width > 0 ? s->acted_continuous : NULL, agents * width * sizeof(float), 1, s->n_envs}};
+    LUD_TRY(lud_ranks_complete(l->device->ranks, all, 2, l->shares.n, error));
+    for (int64_t i = 0; i < s->rows.n; i++) {
+        const int64_t at = (int64_t)s->rows.environment[i] * (int64_t)agents + s->rows.agent[i];
+        const lud_tick_acted *own = &s->acted[at];
+        c->discrete[i] = own->discrete;
+        c->n_tokens[i] = own->n_tokens;
+        c->failed[i] = (uint8_t)own->failed;
+        c->log_prob[i] = own->log_prob;
+        c->entropy[i] = own->entropy;
+        if (c->confidence) c->confidence[i] = own->confidence;
+        memcpy(c->continuous + (size_t)i * width, s->acted_continuous + (size_t)at * width,
+               width * sizeof(float));
+    }
+    return LUD_OK;
+}
+
 lud_status lud_tick_act(const lud_tick_learner *l, lud_tick_stepping *s, bool greedy, lud_error *error) {
+    lud_status status = LUD_OK;
     s->tick = s->batch->tick[0];
     s->rows = lud_tick_present(s);
     s->rows.greedy = greedy;
-    return s->rows.n > 0 ? l->policy->kind->act(l->policy, &s->rows, &s->choices, error) : LUD_OK;
+    for (int share = l->shares.first; share < l->shares.end && !status; share++) {
+        const lud_tick_rows own = lud_tick_rows_of_share(l, &s->rows, share);
+        if (own.first < own.n) status = l->policy->kind->act(l->policy, &own, &s->choices, error);
+    }
+    if (!l->device->ranks) return status;
+    LUD_TRY(lud_ranks_agree(l->device->ranks, status, error));
+    return exchange_choices(l, s, error);
 }
 
 /* The rows' choices where the world wants them. */

@@ -33,8 +33,11 @@ typedef struct lud_tick_stepping {
     lud_tick_choices choices; /* of the last act, in the order of its rows */
     int32_t *discrete;        /* [n_rows] as the world takes them; those who are dead idle */
     float *continuous;        /* [n_rows][n_continuous] */
-    float *rewards;           /* [n_rows] of the last step */
-    float *components;        /* [n_rows][n_components] */
+    struct lud_tick_acted
+        *acted;              /* [n_rows] choices as processes exchange them, those of the dead undefined */
+    float *acted_continuous; /* [n_rows][n_continuous] */
+    float *rewards;          /* [n_rows] of the last step */
+    float *components;       /* [n_rows][n_components] */
     uint8_t *terminated, *truncated, *final_states;
     double *agent_return;       /* [n_rows] of the episode in progress */
     double *component_return;   /* [n_envs][n_components] of it, mean over agents */
@@ -55,7 +58,9 @@ void lud_tick_look(lud_tick_stepping *stepping);
 lud_tick_rows lud_tick_present(const lud_tick_stepping *stepping);
 /* A new episode everywhere. */
 void lud_tick_reset(lud_tick_stepping *stepping);
-/* Everybody who is alive acts: rows and choices. */
+/* The rows of a share's environments: `first` and `n` are theirs. */
+lud_tick_rows lud_tick_rows_of_share(const lud_tick_learner *learner, const lud_tick_rows *rows, int share);
+/* Everybody who is alive acts: rows and choices. Each process lets those of its shares act. */
 lud_status lud_tick_act(const lud_tick_learner *learner, lud_tick_stepping *stepping, bool greedy,
                         lud_error *error);
 /* The worlds take these actions; the present becomes the past, of which rows and choices still tell, and

@@ -63,8 +63,10 @@ double lud_state_critic_learn(lud_state_critic *c, const lud_tick_lesson *lesson
     const bool apart = lesson->n_seen > 0;
     const double scale = lesson->value_coefficient / (double)n;
     double total = 0.0;
-    lud_value_normaliser_update(&c->normaliser, apart ? lesson->n_seen : n, c->in_order,
-                                apart ? lesson->seen : lesson->target);
+    if (lesson->n_seen != LUD_TICK_SEEN)
+        lud_value_normaliser_update(&c->normaliser, apart ? lesson->n_seen : n, c->in_order,
+                                    apart ? lesson->seen : lesson->target);
+    if (n == 0) return 0.0;
     for (int64_t first = 0, m; first < n; first += m) {
         m = n - first < PASS ? n - first : PASS;
         const size_t bytes = (size_t)m * sizeof(float);

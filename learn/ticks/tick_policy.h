@@ -32,7 +32,7 @@ typedef struct lud_tick_rows {
     const uint8_t *states;     /* [range.n][state_bytes] for describe_agent, describe_team */
     void *const *observations; /* [n_parts] of the whole range; null: parts that `reads` of the policy leaves
                                   out */
-    int64_t n;
+    int64_t first, n;          /* rows first .. n - 1 are asked; what comes of them stands at their numbers */
     const int32_t *environment; /* [n] below range.n, ascending */
     const int32_t *agent;       /* [n] ascending within an environment */
     bool greedy;                /* the likeliest action instead of a draw */
@@ -59,6 +59,7 @@ typedef struct lud_tick_choices {
  * lp the log-probability as in lud_tick_choices, H the entropy (a policy may leave that term out where it
  * has no entropy to tell), V the critic of policies that have one. Rows are numbers of rows of the last act.
  */
+enum { LUD_TICK_SEEN = -1 };
 typedef struct lud_tick_lesson {
     const lud_tick_rows *rows; /* of the last act; observations are as they were, states have moved on */
     int64_t n;
@@ -71,7 +72,8 @@ typedef struct lud_tick_lesson {
     const float *target;       /* [n_valued] in units of reward */
     const float *value_weight; /* [n_valued] null: 1 */
     double value_coefficient;
-    int64_t n_seen; /* of the targets that the statistics of a normaliser follow; 0: those above */
+    int64_t n_seen; /* of the targets that the statistics of a normaliser follow, also where none are valued;
+                       0: those above; LUD_TICK_SEEN: an earlier lesson of the tick had them */
     const float *seen;
 } lud_tick_lesson;
 

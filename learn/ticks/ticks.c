@@ -65,6 +65,7 @@ static void destroy(lud_learner *learner) {
     lud_tick_scoring_destroy(&l->scoring);
     lud_tick_imitation_destroy(&l->imitation);
     lud_optimiser_destroy(l->optimiser);
+    lud_shares_close(&l->shares);
     if (l->policy) l->policy->kind->destroy(l->policy);
     lud_arrays_free(&l->arrays);
     lud_arena_destroy(l->arena);
@@ -147,6 +148,16 @@ static lud_status build_optimiser(ticks *l, lud_error *error) {
     return lud_optimiser_build(l->optimiser, l->seed, error);
 }
 
+/* Numbers of the sums of a lesson. */
+enum { N_SUMS = sizeof(lud_tick_losses) / sizeof(double) };
+_Static_assert(sizeof(lud_tick_losses) % sizeof(double) == 0, "sums are doubles");
+
+static lud_status open_shares(ticks *l, lud_error *error) {
+    LUD_TAKE(&l->arrays, l->lines, 2 * (size_t)lud_ranks_size(l->device->ranks));
+    if (l->arrays.failed) return out_of_memory(error);
+    return lud_shares_open(l->policy->parameters, (int)l->options.shares, N_SUMS, &l->shares, error);
+}
+
 static lud_status build(ticks *l, lud_error *error) {
     const lud_scenario *s = l->scenario;
     lud_status status = lud_tick_options_read(l->arena, s->learner, &l->options, error);
@@ -154,9 +165,11 @@ static lud_status build(ticks *l, lud_error *error) {
     const int64_t envs = s->run.environments, most = LUD_TICK_MAX_EVALUATED,
                   evaluated = envs < most ? envs : most;
     l->seed = (uint64_t)s->run.seed;
-    status = find_teams(l, error);
+    status = lud_shares_check(l->options.shares, envs, "environments", s->learner->place, error);
+    if (!status) status = find_teams(l, error);
     if (!status) status = open_policy(l, envs, evaluated, error);
     if (!status) status = build_optimiser(l, error);
+    if (!status) status = open_shares(l, error);
     if (!status) status = lud_tick_stepping_create(l, envs, 0, &l->training, error);
     if (!status)
         status = lud_tick_stepping_create(l, evaluated, LUD_TICK_FIRST_EVALUATED, &l->evaluation, error);
@@ -256,7 +269,7 @@ static lud_status begin(ticks *l, lud_error *error) {
 
 lud_status lud_tick_run(ticks *l, lud_error *error) {
     lud_status status = LUD_OK;
-    if (!l->started) LUD_TRY(begin(l, error));
+    if (!l->started) LUD_TRY(lud_ranks_agree(l->device->ranks, begin(l, error), error));
     if (l->imitation.done < (uint64_t)l->options.imitation.ticks) return lud_tick_imitate(l, error);
     if (!l->scoring.valued) status = lud_tick_find_values(l, error);
     lud_profile_begin(&l->profile, LUD_TICK_STAGE_ACT);
@@ -284,12 +297,24 @@ static double mean(double sum, double n) {
     return n > 0.0 ? sum / n : NAN;
 }
 
-/* Prompts of this iteration and lines that they had no room for. */
-static void count_lines(ticks *l) {
-    int64_t n_prompts = 0, n_left_out = 0;
-    if (l->policy->kind->lines) l->policy->kind->lines(l->policy, &n_prompts, &n_left_out);
-    l->sums.read = (double)n_prompts;
-    l->sums.left_out = (double)n_left_out;
+/* Prompts that this process has read since the last time, and lines that they had no room for. */
+static void take_lines(ticks *l, int64_t counts[2]) {
+    counts[0] = counts[1] = 0;
+    if (l->policy->kind->lines) l->policy->kind->lines(l->policy, &counts[0], &counts[1]);
+}
+
+/* Those of all processes. */
+static lud_status count_lines(ticks *l, lud_error *error) {
+    int64_t own[2], n = 0;
+    take_lines(l, own);
+    if (!l->policy->kind->lines) return LUD_OK;
+    LUD_TRY(lud_ranks_join_lists(l->device->ranks, own, 2, sizeof *own, l->lines,
+                                 2 * lud_ranks_size(l->device->ranks), &n, error));
+    for (int64_t k = 0; k < n; k += 2) {
+        l->sums.read += (double)l->lines[k];
+        l->sums.left_out += (double)l->lines[k + 1];
+    }
+    return LUD_OK;
 }
 
 static void write_sums(const ticks *l, double *row) {
@@ -338,16 +363,18 @@ static lud_status iterate(lud_learner *learner, double *row, lud_error *error) {
     const double began = lud_clock_seconds();
     double before[LUD_TICK_STAGES];
     for (int k = 0; k < LUD_TICK_STAGES; k++) before[k] = l->profile.seconds[k];
+    int64_t before_it[2];
     clear_sums(l);
-    count_lines(l); /* evaluations read prompts too */
+    take_lines(l, before_it); /* evaluations read prompts too */
     const uint64_t each = (uint64_t)l->options.ticks_per_iteration,
                    left = (uint64_t)l->options.ticks - l->iteration * each, n = left < each ? left : each;
     for (uint64_t t = 0; t < n; t++) {
-        LUD_TRY(lud_progress_beat(l->base.progress, (double)t / (double)n, error));
+        const lud_status asked = lud_progress_beat(l->base.progress, (double)t / (double)n, error);
+        LUD_TRY(lud_ranks_agree(l->device->ranks, asked, error));
         LUD_TRY(lud_tick_run(l, error));
     }
+    LUD_TRY(count_lines(l, error));
     l->iteration++;
-    count_lines(l);
     write_sums(l, row);
     write_world(l, row + LUD_TICK_COLUMNS);
     const double done = (double)((l->iteration - 1) * each + n), envs = (double)l->training.n_envs;
@@ -461,6 +488,7 @@ const lud_learner_kind lud_learner_ticks = {
     .about = "many agents share a policy that learns in every tick from the few experiences worth it",
     .options = &lud_tick_option_table,
     .values = offsetof(ticks, options),
+    .over_processes = true,
     .create = create,
     .destroy = destroy,
     .iterate = iterate,

@@ -8,6 +8,7 @@
 
 #include "agents/policy.h"
 #include "learn/learner.h"
+#include "learn/nn/shares.h"
 #include "learn/policy_gradient/gate_history.h"
 #include "learn/store/profile.h"
 #include "learn/ticks/imitation.h"
@@ -59,6 +60,8 @@ struct lud_tick_learner {
     lud_arrays arrays;
     lud_tick_policy *policy;
     lud_optimiser *optimiser;
+    lud_shares shares; /* of the environments */
+    int64_t *lines;    /* [processes][2] prompts that were read, and lines that they had no room for */
     int actor_group, critic_group; /* -1: none */
     lud_tick_stepping training, evaluation;
     uint64_t seed, iteration;

@@ -129,11 +129,12 @@ static float mean_log_prob(const tokens *t, int64_t row) {
 
 static void write_choices(tokens *t, const lud_tick_rows *rows, const lud_tick_choices *c) {
     int64_t without = 0, unknown = 0;
+    const int64_t begin = rows->first, n = rows->n - begin;
     const int n_threads =
         t->base.device->n_threads < SCRATCH_THREADS ? t->base.device->n_threads : SCRATCH_THREADS;
 #pragma omp parallel for schedule(static, 1) num_threads(n_threads) reduction(+ : without, unknown)
     for (int thread = 0; thread < n_threads; thread++)
-        for (int64_t i = rows->n * thread / n_threads; i < rows->n * (thread + 1) / n_threads; i++) {
+        for (int64_t i = begin + n * thread / n_threads; i < begin + n * (thread + 1) / n_threads; i++) {
             int32_t choice;
             const lud_parse_result result = read_reply(t, rows, i, &t->scratch[thread], &choice);
             without += result == LUD_PARSED_NOTHING;
@@ -144,7 +145,7 @@ static void write_choices(tokens *t, const lud_tick_rows *rows, const lud_tick_c
             if (c->failed) c->failed[i] = result != LUD_PARSED;
             if (c->entropy) c->entropy[i] = 0.0f;
         }
-    t->counts.replies += rows->n;
+    t->counts.replies += n;
     t->counts.without_action += without;
     t->counts.unknown_action += unknown;
 }
@@ -152,11 +153,12 @@ static void write_choices(tokens *t, const lud_tick_rows *rows, const lud_tick_c
 static lud_status write_prompts(tokens *t, const lud_tick_rows *rows, lud_error *error) {
     assert(rows->n <= t->base.n_acting);
     t->kept = rows->n;
-    const int64_t before = t->counts.lines_left_out;
-    LUD_TRY(lud_prompt_write_all(t->prompter, t->base.device->n_threads, rows->n, rows->states,
-                                 rows->environment, rows->agent, t->prompts, t->prompt_lengths,
+    const int64_t before = t->counts.lines_left_out, first = rows->first, n = rows->n - first;
+    LUD_TRY(lud_prompt_write_all(t->prompter, t->base.device->n_threads, n, rows->states,
+                                 rows->environment + first, rows->agent + first,
+                                 t->prompts + first * t->most_prompt, t->prompt_lengths + first,
                                  &t->counts.lines_left_out, error));
-    t->written += rows->n;
+    t->written += n;
     t->left_out += t->counts.lines_left_out - before;
     return LUD_OK;
 }
@@ -174,7 +176,7 @@ static lud_status act(lud_tick_policy *policy, const lud_tick_rows *rows, const 
     lud_sampling sampling = lud_language_generator_options(&t->language.options).sampling;
     if (rows->greedy) sampling.temperature = 0.0;
     lud_generator_set_sampling(t->generator, &sampling);
-    for (int64_t first = 0, n; first < rows->n; first += n) {
+    for (int64_t first = rows->first, n; first < rows->n; first += n) {
         n = same_clock(rows, first);
         generate(t, rows, first, n);
     }
@@ -184,16 +186,19 @@ static lud_status act(lud_tick_policy *policy, const lud_tick_rows *rows, const 
 
 static lud_status value(lud_tick_policy *policy, const lud_tick_rows *rows, float *values, lud_error *error) {
     tokens *t = (tokens *)policy;
-    LUD_TRY(lud_prompt_write_all(t->prompter, policy->device->n_threads, rows->n, rows->states,
-                                 rows->environment, rows->agent, t->other_prompts, t->other_lengths,
+    const int64_t begin = rows->first;
+    LUD_TRY(lud_prompt_write_all(t->prompter, policy->device->n_threads, rows->n - begin, rows->states,
+                                 rows->environment + begin, rows->agent + begin,
+                                 t->other_prompts + begin * t->most_prompt, t->other_lengths + begin,
                                  &t->counts.lines_left_out, error));
     publish(t);
-    for (int64_t first = 0, n; first < rows->n; first += n) {
+    for (int64_t first = begin, n; first < rows->n; first += n) {
         n = same_clock(rows, first);
         const lud_prompts prompts = pack_prompts(t, rows, first, n, t->other_prompts, t->other_lengths);
         lud_generator_states(t->generator, &prompts, t->other_states + first * t->language.shape.width);
     }
-    lud_state_critic_values(&t->critic, rows->n, t->other_states, values);
+    lud_state_critic_values(&t->critic, rows->n - begin, t->other_states + begin * t->language.shape.width,
+                            values + begin);
     return lud_device_check(policy->device, error);
 }
 
@@ -216,7 +221,8 @@ static lud_status learn(lud_tick_policy *policy, const lud_tick_lesson *lesson, 
                         lud_error *error) {
     tokens *t = (tokens *)policy;
     assert(t->trainer && (lesson->n_valued == 0 || policy->has_critic));
-    if (lesson->n_valued > 0) losses->value = lud_state_critic_learn(&t->critic, lesson, t->states);
+    if (lesson->n_valued > 0 || lesson->n_seen > 0)
+        losses->value = lud_state_critic_learn(&t->critic, lesson, t->states);
     const int64_t room = t->most_prompt + t->most_reply;
     for (int64_t k = 0; k < lesson->n; k++) {
         const int64_t row = lesson->row[k], prompt = t->prompt_lengths[row], reply = t->reply_lengths[row];
@@ -251,7 +257,7 @@ static lud_status assume(lud_tick_policy *policy, const lud_tick_rows *rows, con
                          lud_error *error) {
     tokens *t = (tokens *)policy;
     LUD_TRY(write_prompts(t, rows, error));
-    for (int64_t i = 0; i < rows->n; i++) {
+    for (int64_t i = rows->first; i < rows->n; i++) {
         const char *name = rows->model->layout.actions[rows->agent[i]].names[discrete[i]];
         const int64_t n = write_reply(t, name, &t->scratch[0], t->replies + i * t->most_reply);
         if (n < 0) return lud_no_memory(error, "a reply");

@@ -72,16 +72,32 @@ void lud_tick_scoring_visit(lud_tick_scoring *s, lud_checkpoint *checkpoint, int
 
 /* ---- what follows ---- */
 
+/* The critic's values of rows, in the order of agents by environment; those of other agents stay. Each
+ * process finds those of its shares. */
+static lud_status value_rows(lud_tick_learner *l, const lud_tick_rows *rows, float *values,
+                             lud_error *error) {
+    const lud_tick_stepping *t = &l->training;
+    const int64_t n_agents = t->n_rows / t->n_envs;
+    float *found = l->scoring.found;
+    lud_status status = LUD_OK;
+    for (int share = l->shares.first; share < l->shares.end && !status; share++) {
+        const lud_tick_rows own = lud_tick_rows_of_share(l, rows, share);
+        if (own.first < own.n) status = l->policy->kind->value(l->policy, &own, found, error);
+        for (int64_t i = own.first; i < own.n && !status; i++)
+            values[(int64_t)own.environment[i] * n_agents + own.agent[i]] = found[i];
+    }
+    const lud_ranks_array all = {values, (size_t)n_agents * sizeof *values, 1, t->n_envs};
+    LUD_TRY(lud_ranks_agree(l->device->ranks, status, error));
+    return lud_ranks_complete(l->device->ranks, &all, 1, l->shares.n, error);
+}
+
 lud_status lud_tick_find_values(lud_tick_learner *l, lud_error *error) {
     lud_tick_scoring *s = &l->scoring;
     const lud_tick_stepping *t = &l->training;
-    const int64_t n_agents = t->n_rows / t->n_envs;
     if (!l->policy->has_critic) return LUD_OK;
     const lud_tick_rows rows = lud_tick_present(t);
-    if (rows.n > 0) LUD_TRY(l->policy->kind->value(l->policy, &rows, s->found, error));
     memset(s->values, 0, (size_t)t->n_rows * sizeof *s->values);
-    for (int64_t i = 0; i < rows.n; i++)
-        s->values[(int64_t)rows.environment[i] * n_agents + rows.agent[i]] = s->found[i];
+    LUD_TRY(value_rows(l, &rows, s->values, error));
     s->valued = true;
     return LUD_OK;
 }
@@ -115,11 +131,7 @@ static lud_status find_final_values(lud_tick_learner *l, lud_error *error) {
             s->agent[rows.n++] = (int32_t)a;
         }
     }
-    if (rows.n == 0) return LUD_OK;
-    const lud_status status = l->policy->kind->value(l->policy, &rows, s->found, error);
-    for (int64_t i = 0; i < rows.n && !status; i++)
-        s->final_values[(int64_t)s->environment[i] * n_agents + s->agent[i]] = s->found[i];
-    return status;
+    return rows.n > 0 ? value_rows(l, &rows, s->final_values, error) : LUD_OK;
 }
 
 /* ---- scoring ---- */
@@ -261,6 +273,52 @@ static bool policy_waits(const lud_tick_learner *l) {
     return (int64_t)l->training.tick < l->options.imitation.ticks + l->options.critic_ticks;
 }
 
+/* Of n numbers that ascend, how many are below the limit. */
+static int64_t count_below(const int32_t *numbers, int64_t n, int64_t limit) {
+    int64_t below = 0;
+    while (below < n && numbers[below] < limit) below++;
+    return below;
+}
+
+/* What is divided by n where it should be by n_all. */
+static double part_of(int64_t n, int64_t n_all) {
+    return n == n_all ? 1.0 : (double)n / (double)n_all;
+}
+
+lud_status lud_tick_learn(lud_tick_learner *l, const lud_tick_lesson *whole, lud_tick_losses *losses,
+                          lud_error *error) {
+    lud_shares *shares = &l->shares;
+    lud_status status = LUD_OK;
+    lud_shares_begin(shares);
+    for (int share = shares->first; share < shares->end && !status; share++) {
+        const lud_tick_rows own = lud_tick_rows_of_share(l, whole->rows, share);
+        const int64_t row = count_below(whole->row, whole->n, own.first),
+                      valued = count_below(whole->valued, whole->n_valued, own.first);
+        lud_tick_lesson lesson = *whole;
+        lesson.row += row;
+        lesson.coefficient += row;
+        if (lesson.entropy_weight) lesson.entropy_weight += row;
+        lesson.n = count_below(whole->row, whole->n, own.n) - row;
+        lesson.entropy_coefficient *= part_of(lesson.n, whole->n);
+        lesson.n_valued = count_below(whole->valued, whole->n_valued, own.n) - valued;
+        if (whole->n_valued > 0) {
+            lesson.valued += valued;
+            lesson.target += valued;
+            if (lesson.value_weight) lesson.value_weight += valued;
+            lesson.value_coefficient *= part_of(lesson.n_valued, whole->n_valued);
+            if (share > shares->first) lesson.n_seen = LUD_TICK_SEEN;
+        } else {
+            lesson.n_seen = 0;
+        }
+        lud_tick_losses seen = {0};
+        status = l->policy->kind->learn(l->policy, &lesson, &seen, error);
+        seen.value *= part_of(lesson.n_valued, whole->n_valued);
+        seen.log_prob *= part_of(lesson.n, whole->n);
+        lud_shares_keep(shares, share, 1.0, (const double *)&seen);
+    }
+    return lud_shares_add(shares, status, (double *)losses, error);
+}
+
 static lud_status learn(lud_tick_learner *l, lud_error *error) {
     lud_tick_scoring *s = &l->scoring;
     const bool waits = policy_waits(l);
@@ -286,8 +344,7 @@ static lud_status learn(lud_tick_learner *l, lud_error *error) {
                                     .value_coefficient = l->options.value_coefficient};
     lud_tick_losses losses = {0};
     lud_profile_begin(&l->profile, LUD_TICK_STAGE_LEARN);
-    lud_parameters_zero_gradients(l->policy->parameters);
-    lud_status status = l->policy->kind->learn(l->policy, &lesson, &losses, error);
+    const lud_status status = lud_tick_learn(l, &lesson, &losses, error);
     lud_profile_end(&l->profile, LUD_TICK_STAGE_LEARN);
     if (status) return status;
     const double done = (double)l->iteration / (double)l->base.n_iterations,

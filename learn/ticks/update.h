@@ -44,6 +44,9 @@ void lud_tick_scoring_visit_policy(lud_tick_scoring *scoring, lud_checkpoint *ch
 /* Saves or loads what else later ticks depend on. */
 void lud_tick_scoring_visit(lud_tick_scoring *scoring, lud_checkpoint *checkpoint, int64_t n_rows);
 
+/* The gradients of a lesson of all shares, each by its process, and what was seen on the way. */
+lud_status lud_tick_learn(lud_tick_learner *learner, const lud_tick_lesson *lesson, lud_tick_losses *losses,
+                          lud_error *error);
 /* The critic's values of the present, where the learner has one. */
 lud_status lud_tick_find_values(lud_tick_learner *learner, lud_error *error);
 /* Behind a step of the training's worlds: scores its experiences, lets the gate choose, learns and steps the

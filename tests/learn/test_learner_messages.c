@@ -136,11 +136,11 @@ static void test_optimiser(void **state) {
             "apollo-mini, found '9'");
     }
     /* what stood beside the section before there was one */
-    expect(
-        PROOF("pairs.txt", "") LEARNER("type: kge, weight_decay: 0"), LUD_ERROR_INPUT,
-        "test.yaml:4:22: expected type, scorer, dimension, margin, norm, loss, alpha, negatives, epochs, "
-        "batch_size, bernoulli, max_modulus, optimiser, max_grad_norm, learning_rate or evaluation as key in "
-        "'learner', found 'weight_decay'; 'optimiser' has such a key");
+    expect(PROOF("pairs.txt", "") LEARNER("type: kge, weight_decay: 0"), LUD_ERROR_INPUT,
+           "test.yaml:4:22: expected type, scorer, dimension, margin, norm, loss, alpha, negatives, epochs, "
+           "batch_size, shares, bernoulli, max_modulus, optimiser, max_grad_norm, learning_rate or "
+           "evaluation as "
+           "key in 'learner', found 'weight_decay'; 'optimiser' has such a key");
 }
 
 static void test_graph_mappo(void **state) {
@@ -227,6 +227,16 @@ static void test_empo(void **state) {
            "test.yaml:5:10: nu_h is 0.5; empo-phase2 takes what people do from human_prior, expected 0");
     expect(GRID("We Ay Ae We") GOALS LEARNER("type: empo-phase1, batch_size: 9, buffer_size: 8"),
            LUD_ERROR_INPUT, "test.yaml:5:10: batch_size is 9; expected at most buffer_size, 8");
+    expect(
+        GRID("We Ay Ae We") GOALS LEARNER("type: empo-phase1, batch_size: 8, shares: 9"), LUD_ERROR_INPUT,
+        "test.yaml:5:10: learner.shares: 9 shares of 8 states for an update (batch_size); expected at least "
+        "one for each");
+    expect(
+        GRID("We Ay Ae We") GOALS LEARNER("type: empo-phase2, batch_size: 8, shares: 9"), LUD_ERROR_INPUT,
+        "test.yaml:5:10: learner.shares: 9 shares of 8 transitions for an update (batch_size); expected at "
+        "least one for each");
+    expect(GRID("We Ay Ae We") GOALS LEARNER("type: empo-phase2, met_memory: 1, shares: 2"), LUD_ERROR_INPUT,
+           "test.yaml:5:10: shares belongs to training from a replay memory; expected met_memory: 0");
     expect(GRID("We Ay Ae We") GOALS LEARNER("type: empo-phase2, batch_size: 9, buffer_size: 8"),
            LUD_ERROR_INPUT, "test.yaml:5:10: batch_size is 9; expected at most buffer_size, 8");
     expect(GRID("We Ay Ae We")

@@ -2,6 +2,7 @@
 
 #include "base/options/option_rows.h"
 #include "learn/empo/options.h"
+#include "learn/nn/shares.h"
 
 #define STEPS 1e15
 
@@ -27,6 +28,7 @@ static const lud_option options[] = {
     INT(num_training_steps, "20000", 1, STEPS, "updates in all"),
     INT(updates_per_iteration, "100", 1, STEPS, "updates for a line of metrics"),
     INT(batch_size, "32", 1, 65536, "states for an update"),
+    LUD_SHARES_ROW_AT(shares),
     INT(goals_per_state, "8", 0, 1e6,
         "goals drawn for a state of the batch; 0, or as many as there are: every goal"),
     REAL(lr_q_h, "1e-3", 0, 10, "base learning rate of Q_h^m"),
@@ -56,6 +58,8 @@ const lud_option_table lud_empo_phase1_table = OPTION_TABLE(
 lud_status lud_empo_phase1_options_read(lud_arena *arena, lud_tree *learner, lud_empo_phase1_options *o,
                                         lud_error *error) {
     LUD_TRY(lud_options_read(&lud_empo_phase1_table, arena, learner, o, error));
+    LUD_TRY(lud_shares_check(o->shares, o->batch_size, "states for an update (batch_size)",
+                             learner ? learner->place : (lud_place){0}, error));
     return lud_empo_learning_check(&o->theory, &o->optimiser, o->batch_size, o->buffer_size,
                                    "empo-phase1 learns equation (2) without habit", learner, error);
 }

@@ -17,7 +17,7 @@ typedef struct lud_empo_phase1_options {
     int64_t epsilon_steps;
 
     /* update */
-    int64_t num_training_steps, updates_per_iteration, batch_size, goals_per_state, target_interval;
+    int64_t num_training_steps, updates_per_iteration, batch_size, shares, goals_per_state, target_interval;
     double lr_q_h, lr_marginal, lr_constant_fraction, grad_clip;
     lud_optimiser_options optimiser;
     bool marginal_network, include_step_count;

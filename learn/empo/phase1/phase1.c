@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "base/number.h"
+#include "base/ranks/ranks.h"
 #include "learn/empo/memory/environments.h"
 
 typedef lud_empo_phase1_learner phase1;
@@ -78,6 +79,12 @@ static lud_status create(const lud_scenario *scenario, lud_device *device, lud_l
 
 /* ---- training ---- */
 
+/* Processes go on together, unless one of them is to stop or could not act. */
+static lud_status go_on(phase1 *p, lud_status acted, double part, lud_error *error) {
+    return lud_ranks_agree(p->device->ranks, acted ? acted : lud_progress_beat(p->base.progress, part, error),
+                           error);
+}
+
 static lud_status iterate(lud_learner *learner, double *row, lud_error *error) {
     phase1 *p = (phase1 *)learner;
     const lud_empo_phase1_options *o = &p->options;
@@ -88,18 +95,16 @@ static lud_status iterate(lud_learner *learner, double *row, lud_error *error) {
     lud_empo_phase1_now now = lud_empo_phase1_at(o, p->step);
     for (; p->step < end; p->step++, p->credit -= 1.0) {
         const double part = (double)(p->step - first) / (double)(end - first);
+        lud_status acted = LUD_OK;
         now = lud_empo_phase1_at(o, p->step);
-        while (lud_empo_replay_count(p->replay) < o->batch_size || p->credit < 1.0) {
-            lud_status status = lud_progress_beat(p->base.progress, part, error);
-            if (!status)
-                status = lud_empo_phase1_rollout_step(p->rollout, now.epsilon, p->step, p->replay, error);
-            if (status) return status;
-            if (lud_empo_replay_count(p->replay) >= o->batch_size)
+        while (!acted && (lud_empo_replay_count(p->replay) < o->batch_size || p->credit < 1.0)) {
+            LUD_TRY(go_on(p, LUD_OK, part, error));
+            acted = lud_empo_phase1_rollout_step(p->rollout, now.epsilon, p->step, p->replay, error);
+            if (!acted && lud_empo_replay_count(p->replay) >= o->batch_size)
                 p->credit += o->training_steps_per_env_step * (double)o->environments;
         }
-        lud_status status = lud_progress_beat(p->base.progress, part, error);
-        if (!status) status = lud_empo_phase1_update_run(p->update, p->step, &now, p->step + 1 == end, error);
-        if (status) return status;
+        LUD_TRY(go_on(p, acted, part, error));
+        LUD_TRY(lud_empo_phase1_update_run(p->update, p->step, &now, p->step + 1 == end, error));
     }
     uint64_t steps = 0, achieved = 0;
     lud_empo_phase1_rollout_counts(p->rollout, &steps, &achieved);
@@ -156,6 +161,7 @@ const lud_learner_kind lud_empo_phase1 = {
     .about = "what people would do for each goal, learned by networks: phase 1 of EMPO",
     .options = &lud_empo_phase1_table,
     .values = offsetof(phase1, options),
+    .over_processes = true,
     .needs_goals = true,
     .create = create,
     .destroy = destroy,

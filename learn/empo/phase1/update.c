@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "learn/empo/phase1/phase1.h"
+#include "learn/nn/shares.h"
 
 enum { GROUP_Q, GROUP_MARGINAL, N_GROUPS };
 
@@ -13,7 +14,13 @@ typedef struct training_net {
     int output;
     lud_optimiser *optimiser;
     int group;
+    lud_shares shares;
 } training_net;
+
+/* States of the batch that are learned from at once: those of a share. */
+typedef struct stretch {
+    int64_t first, n;
+} stretch;
 
 struct lud_empo_phase1_update {
     lud_empo_human_net *net;
@@ -21,6 +28,7 @@ struct lud_empo_phase1_update {
     lud_device *device;
     uint64_t seed;
     int64_t n, goals, all_goals; /* states of a batch, goals drawn for each, most goals of a person */
+    int64_t counting;            /* numbers of the batch's targets that count */
     training_net nets[N_GROUPS];
     lud_empo_staging staging;
     lud_arrays arrays, row_arrays; /* those of fixed size, and [row_room] */
@@ -28,7 +36,7 @@ struct lud_empo_phase1_update {
     lud_empo_transition *own;      /* [n] */
     int32_t *goal;                 /* [n][goals] */
     float *q, *weight;             /* [n][goals][n_actions], and 0 or 1 for the whole row */
-    float *host;                   /* [n][goals][n_actions] read back */
+    float *host;                   /* [n][goals][n_actions] of a share, read back */
     const int32_t **states;        /* [n] */
     /* a query about the successors: rooms grow with what a batch holds */
     int64_t row_room;
@@ -36,7 +44,7 @@ struct lud_empo_phase1_update {
     int32_t *begin;                           /* [row_room + 1] */
     int32_t *person, *person_goal;            /* [row_room * goals] */
     double *value;                            /* [row_room * goals] */
-    int32_t *marginal_begin;                  /* a query about all goals of the batch's states */
+    int32_t *marginal_begin;                  /* a query about all goals of a share's states */
     int32_t *marginal_person, *marginal_goal; /* [n * all_goals] */
     double *marginal_policy;                  /* [n * all_goals][n_actions] */
     float *marginal;                          /* [n][n_actions] */
@@ -63,7 +71,8 @@ static lud_status make_net(lud_empo_phase1_update *t, int group, lud_error *erro
     made->group = lud_optimiser_group(made->optimiser, "", &options, false);
     if (made->group < 0 || !lud_empo_prepare(made->net, &made->graph, &t->net->shape))
         return lud_no_memory(error, "a network");
-    return lud_optimiser_build(made->optimiser, t->seed, error);
+    LUD_TRY(lud_optimiser_build(made->optimiser, t->seed, error));
+    return lud_shares_open(parameters, (int)o->shares, 1, &made->shares, error);
 }
 
 static bool make_arrays(lud_empo_phase1_update *t) {
@@ -120,6 +129,7 @@ void lud_empo_phase1_update_destroy(lud_empo_phase1_update *t) {
     for (int i = 0; i < N_GROUPS; i++) {
         lud_nn_destroy(t->nets[i].net);
         lud_optimiser_destroy(t->nets[i].optimiser);
+        lud_shares_close(&t->nets[i].shares);
     }
     lud_empo_staging_free(&t->staging);
     lud_arrays_free(&t->arrays);
@@ -159,12 +169,13 @@ static void draw_goals(lud_empo_phase1_update *t, int64_t i, int64_t step) {
 }
 
 /* V_h^m of all successors for their transition's goals. */
-static lud_status evaluate_successors(lud_empo_phase1_update *t, lud_error *error) {
+static lud_status evaluate_successors(lud_empo_phase1_update *t, stretch own, lud_error *error) {
+    const int64_t end = own.first + own.n;
     int64_t rows = 0;
-    for (int64_t i = 0; i < t->n; i++) rows += t->own[i].n_successors;
+    for (int64_t i = own.first; i < end; i++) rows += t->own[i].n_successors;
     if (!room_for_rows(t, rows)) return lud_no_memory(error, "%lld successors", (long long)rows);
     int64_t row = 0;
-    for (int64_t i = 0; i < t->n; i++)
+    for (int64_t i = own.first; i < end; i++)
         for (int32_t s = 0; s < t->own[i].n_successors; s++, row++) {
             t->records[row] = t->own[i].successor + (size_t)s * (size_t)t->net->features.words;
             t->begin[row] = (int32_t)(row * t->goals);
@@ -203,87 +214,98 @@ static double target_of(const lud_empo_phase1_update *t, const lud_empo_transiti
     return best;
 }
 
-/* Fills q and weight; returns how many numbers count. */
-static int64_t fill_targets(lud_empo_phase1_update *t) {
+/* Fills the weights of the whole batch and counts the numbers that they leave. */
+static void weigh(lud_empo_phase1_update *t) {
     const lud_empo_layout *layout = &t->net->features.layout;
     const int64_t actions = t->net->n_actions;
-    int64_t row = 0, counting = 0;
-    for (int64_t i = 0; i < t->n; row += t->own[i].n_successors, i++)
+    t->counting = 0;
+    for (int64_t i = 0; i < t->n; i++)
         for (int64_t k = 0; k < t->goals; k++) {
             const int h = t->own[i].goals[0], n_goals = lud_empo_goals_of(layout, h);
             const int32_t goal = t->goal[i * t->goals + k];
             const bool counts = (n_goals > t->goals || k < n_goals) &&
                                 !lud_empo_features_achieved(&t->net->features, t->own[i].state, h, goal);
             for (int64_t a = 0; a < actions; a++) {
-                const int64_t at = (i * t->goals + k) * actions + a;
                 const bool own = counts && a < layout->n_human_actions[h];
-                t->weight[at] = own ? 1.0f : 0.0f;
-                t->q[at] = own ? (float)target_of(t, &t->own[i], row, k, goal, (int)a) : 0.0f;
-                counting += own;
+                t->weight[(i * t->goals + k) * actions + a] = own ? 1.0f : 0.0f;
+                t->counting += own;
             }
         }
-    return counting;
+}
+
+/* Fills q where it counts, with zeros elsewhere. */
+static void fill_targets(lud_empo_phase1_update *t, stretch own) {
+    const int64_t actions = t->net->n_actions;
+    int64_t row = 0;
+    for (int64_t i = own.first; i < own.first + own.n; row += t->own[i].n_successors, i++)
+        for (int64_t k = 0; k < t->goals; k++)
+            for (int64_t a = 0; a < actions; a++) {
+                const int64_t at = (i * t->goals + k) * actions + a;
+                const int32_t goal = t->goal[i * t->goals + k];
+                t->q[at] =
+                    t->weight[at] > 0.0f ? (float)target_of(t, &t->own[i], row, k, goal, (int)a) : 0.0f;
+            }
 }
 
 /* ---- learning ---- */
 
-/* Sends the batch's states and one entry for each of its first `per_state` goals (-1: one without). */
-static void stage(lud_empo_phase1_update *t, const training_net *own, int64_t goals) {
+/* Sends the stretch's states and one entry for each of its first `per_state` goals (-1: one without). */
+static void stage(lud_empo_phase1_update *t, stretch rows, const training_net *own, int64_t goals) {
     const int64_t per_state = goals < 0 ? 1 : goals;
-    lud_empo_staging_states(&t->staging, own->net, &own->graph, t->n, t->states);
-    for (int64_t i = 0; i < t->n; i++)
-        for (int64_t k = 0; k < per_state; k++)
-            lud_empo_staging_entry(&t->staging, i * per_state + k, i, t->states[i], t->own[i].goals[0],
+    lud_empo_staging_states(&t->staging, own->net, &own->graph, rows.n, t->states + rows.first);
+    for (int64_t j = 0; j < rows.n; j++)
+        for (int64_t k = 0; k < per_state; k++) {
+            const int64_t i = rows.first + j;
+            lud_empo_staging_entry(&t->staging, j * per_state + k, j, t->states[i], t->own[i].goals[0],
                                    goals < 0 ? -1 : t->goal[i * t->goals + k]);
-    lud_empo_staging_entries(&t->staging, own->net, &own->graph, t->n * per_state);
+        }
+    lud_empo_staging_entries(&t->staging, own->net, &own->graph, rows.n * per_state);
 }
 
-static void step_net(lud_empo_phase1_update *t, int group, double lr) {
-    training_net *own = &t->nets[group];
-    lud_parameters_zero_gradients(group == GROUP_Q ? t->net->q : t->net->marginal);
-    lud_nn_backward(own->net);
-    lud_optimiser_step(own->optimiser, own->group, lr);
-}
-
-static void learn_q(lud_empo_phase1_update *t, int64_t step, double lr, int64_t counting, bool measure) {
+/* Gradients of Q_h^m; the sum of the losses where it is measured. */
+static lud_status learn_q(lud_empo_phase1_update *t, stretch rows, bool measure, double *loss,
+                          lud_error *error) {
     training_net *own = &t->nets[GROUP_Q];
-    const int64_t numbers = t->n * t->goals * t->net->n_actions;
+    const int64_t each = t->goals * t->net->n_actions, numbers = rows.n * each;
     const size_t bytes = (size_t)numbers * sizeof(float);
-    lud_device_upload(t->device, t->target, t->q, bytes);
-    lud_device_upload(t->device, t->mask, t->weight, bytes);
-    stage(t, own, t->goals);
-    lud_nn_set_step(own->net, t->seed, (uint32_t)step);
-    lud_nn_forward(own->net, t->n, true);
+    const float *weight = t->weight + rows.first * each;
+    LUD_TRY(evaluate_successors(t, rows, error));
+    fill_targets(t, rows);
+    lud_device_upload(t->device, t->target, t->q + rows.first * each, bytes);
+    lud_device_upload(t->device, t->mask, weight, bytes);
+    stage(t, rows, own, t->goals);
+    lud_nn_forward(own->net, rows.n, true);
     t->device->ops->mse_loss(t->device, numbers, lud_nn_value(own->net, own->output), t->target, t->mask,
-                             1.0 / (double)(counting ? counting : 1), t->loss,
+                             1.0 / (double)(t->counting ? t->counting : 1), t->loss,
                              lud_nn_gradient(own->net, own->output), false);
     if (measure) {
-        double sum = 0;
         lud_device_download(t->device, t->host, t->loss, bytes);
-        for (int64_t i = 0; i < numbers; i++) sum += (double)(t->weight[i] * t->host[i]);
-        t->losses[GROUP_Q] = counting ? sum / (double)counting : NAN;
+        for (int64_t i = 0; i < numbers; i++) *loss += (double)(weight[i] * t->host[i]);
     }
-    step_net(t, GROUP_Q, lr);
+    lud_nn_backward(own->net);
+    return LUD_OK;
 }
 
-/* Mean policy over all goals of the person, for every state of the batch. */
-static void fill_marginals(lud_empo_phase1_update *t) {
+/* Mean policy over all goals of the person, for every state of the stretch. */
+static void fill_marginals(lud_empo_phase1_update *t, stretch rows) {
     const lud_empo_features *f = &t->net->features;
     const int64_t actions = t->net->n_actions;
     int32_t at = 0;
-    for (int64_t i = 0; i < t->n; i++, t->marginal_begin[i] = at)
-        for (int g = 0; g < lud_empo_goals_of(&f->layout, t->own[i].goals[0]); g++, at++) {
-            t->marginal_person[at] = t->own[i].goals[0];
+    for (int64_t i = 0; i < rows.n; i++, t->marginal_begin[i] = at) {
+        const int32_t person = t->own[rows.first + i].goals[0];
+        for (int g = 0; g < lud_empo_goals_of(&f->layout, person); g++, at++) {
+            t->marginal_person[at] = person;
             t->marginal_goal[at] = g;
         }
-    const lud_empo_human_query query = {.n = t->n,
-                                        .records = t->states,
+    }
+    const lud_empo_human_query query = {.n = rows.n,
+                                        .records = t->states + rows.first,
                                         .begin = t->marginal_begin,
                                         .person = t->marginal_person,
                                         .goal = t->marginal_goal};
     lud_empo_human_net_evaluate(t->net, &query, true, t->marginal_policy, NULL);
-    memset(t->marginal, 0, (size_t)(t->n * actions) * sizeof *t->marginal);
-    for (int64_t i = 0; i < t->n; i++)
+    memset(t->marginal, 0, (size_t)(rows.n * actions) * sizeof *t->marginal);
+    for (int64_t i = 0; i < rows.n; i++)
         for (int32_t e = t->marginal_begin[i]; e < t->marginal_begin[i + 1]; e++) {
             const int h = t->marginal_person[e];
             const double weight =
@@ -294,27 +316,52 @@ static void fill_marginals(lud_empo_phase1_update *t) {
 }
 
 /* Cross-entropy to the mean policy: the gradient by the logits is softmax - target. */
-static void learn_marginal(lud_empo_phase1_update *t, int64_t step, double lr, bool measure) {
+static void learn_marginal(lud_empo_phase1_update *t, stretch rows, bool measure, double *loss) {
     training_net *own = &t->nets[GROUP_MARGINAL];
     const lud_ops *ops = t->device->ops;
-    const int64_t actions = t->net->n_actions, numbers = t->n * actions;
+    const int64_t actions = t->net->n_actions, numbers = rows.n * actions;
     const size_t bytes = (size_t)numbers * sizeof(float);
-    fill_marginals(t);
+    fill_marginals(t, rows);
     lud_device_upload(t->device, t->target, t->marginal, bytes);
-    stage(t, own, -1);
-    lud_nn_set_step(own->net, t->seed, (uint32_t)step);
-    lud_nn_forward(own->net, t->n, true);
-    ops->softmax(t->device, t->n, actions, 1.0, lud_nn_value(own->net, own->output), NULL, t->mask);
+    stage(t, rows, own, -1);
+    lud_nn_forward(own->net, rows.n, true);
+    ops->softmax(t->device, rows.n, actions, 1.0, lud_nn_value(own->net, own->output), NULL, t->mask);
     ops->combine(t->device, numbers, 1.0 / (double)t->n, t->mask, -1.0 / (double)t->n, t->target,
                  lud_nn_gradient(own->net, own->output));
     if (measure) {
-        double sum = 0;
         lud_device_download(t->device, t->host, t->mask, bytes);
         for (int64_t i = 0; i < numbers; i++)
-            if (t->marginal[i] > 0) sum -= (double)t->marginal[i] * log(fmax((double)t->host[i], 1e-30));
-        t->losses[GROUP_MARGINAL] = sum / (double)t->n;
+            if (t->marginal[i] > 0) *loss -= (double)t->marginal[i] * log(fmax((double)t->host[i], 1e-30));
     }
-    step_net(t, GROUP_MARGINAL, lr);
+    lud_nn_backward(own->net);
+}
+
+/* Gradients of one network from all shares, `counting` numbers in all. */
+static lud_status add_gradients(lud_empo_phase1_update *t, int group, int64_t step, int64_t counting,
+                                bool measure, lud_error *error) {
+    training_net *own = &t->nets[group];
+    lud_shares *shares = &own->shares;
+    lud_status status = LUD_OK;
+    double sum;
+    lud_shares_begin(shares);
+    for (int s = shares->first; s < shares->end && !status; s++) {
+        const int64_t first = lud_share_begin(t->n, shares->n, s);
+        const stretch rows = {first, lud_share_begin(t->n, shares->n, s + 1) - first};
+        double loss = 0.0;
+        lud_nn_set_step(own->net, lud_shares_seed(t->seed, s), (uint32_t)step);
+        if (group == GROUP_Q)
+            status = learn_q(t, rows, measure, &loss, error);
+        else
+            learn_marginal(t, rows, measure, &loss);
+        lud_shares_keep(shares, s, 1.0, &loss);
+    }
+    LUD_TRY(lud_shares_add(shares, status, &sum, error));
+    if (measure) t->losses[group] = counting ? sum / (double)counting : NAN;
+    return LUD_OK;
+}
+
+static void step_net(lud_empo_phase1_update *t, int group, double lr) {
+    lud_optimiser_step(t->nets[group].optimiser, t->nets[group].group, lr);
 }
 
 lud_status lud_empo_phase1_update_run(lud_empo_phase1_update *t, int64_t step, const lud_empo_phase1_now *now,
@@ -325,9 +372,12 @@ lud_status lud_empo_phase1_update_run(lud_empo_phase1_update *t, int64_t step, c
         t->states[i] = t->own[i].state;
         draw_goals(t, i, step);
     }
-    LUD_TRY(evaluate_successors(t, error));
-    learn_q(t, step, now->lr_q_h, fill_targets(t), measure);
-    if (t->net->marginal) learn_marginal(t, step, now->lr_marginal, measure);
+    weigh(t);
+    LUD_TRY(add_gradients(t, GROUP_Q, step, t->counting, measure, error));
+    if (t->net->marginal) LUD_TRY(add_gradients(t, GROUP_MARGINAL, step, t->n, measure, error));
+    /* a stop among processes has left everything as it was; from here on there is none */
+    step_net(t, GROUP_Q, now->lr_q_h);
+    if (t->net->marginal) step_net(t, GROUP_MARGINAL, now->lr_marginal);
     if ((step + 1) % t->net->options.target_interval == 0) lud_parameters_copy(t->net->q_target, t->net->q);
     return lud_device_check(t->device, error);
 }

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/number.h"
+#include "base/ranks/ranks.h"
 #include "learn/empo/memory/environments.h"
 #include "learn/empo/phase2/automatic.h"
 #include "learn/empo/phase2/evaluation.h"
@@ -159,6 +160,15 @@ static lud_status make_parts(phase2 *p, lud_error *error) {
                              : lud_empo_rollout_create(&parts, &p->rollout, error);
 }
 
+static lud_status check_processes(const phase2 *p, lud_error *error) {
+    if (p->device->ranks && p->options.async_training)
+        return lud_invalid_at(error, p->scenario->learner->place,
+                              "learner.async_training: expected false with several processes, which do the "
+                              "same at the same time; %d were started",
+                              lud_ranks_size(p->device->ranks));
+    return lud_ranks_check_shares(p->device->ranks, (int)p->options.shares, error);
+}
+
 static lud_status create(const lud_scenario *scenario, lud_device *device, lud_learner **learner,
                          lud_error *error) {
     *learner = NULL;
@@ -174,6 +184,7 @@ static lud_status create(const lud_scenario *scenario, lud_device *device, lud_l
     if (status == LUD_OK)
         status = lud_empo_phase2_choose(scenario, p->arena, &p->options, &p->reference, &chosen, error);
     if (status == LUD_OK) status = lud_empo_learner_options_end(scenario->learner, &p->options, error);
+    if (status == LUD_OK) status = check_processes(p, error);
     if (status == LUD_OK)
         status =
             lud_empo_features_create(scenario->model, p->options.include_step_count, &p->features, error);
@@ -344,6 +355,12 @@ static void adapt_rates(const phase2 *p, lud_empo_now *now) {
     for (int net = 0; net < LUD_EMPO_NETS; net++) now->lr[net] *= factor;
 }
 
+/* Processes go on together, unless one of them is to stop or could not act. */
+static lud_status go_on(phase2 *p, lud_status acted, double part, lud_error *error) {
+    return lud_ranks_agree(p->device->ranks, acted ? acted : lud_progress_beat(p->base.progress, part, error),
+                           error);
+}
+
 static lud_status iterate_met(phase2 *p, double *row, lud_error *error) {
     const lud_empo_stages *stages = &p->options.stages;
     const int64_t each = p->options.updates_per_iteration, first = p->step / each * each;
@@ -374,23 +391,25 @@ static lud_status iterate(lud_learner *learner, double *row, lud_error *error) {
     lud_empo_now now = lud_empo_stages_at(stages, p->step);
     while (p->step < end) {
         const double part = (double)(p->step - first) / (double)(end - first);
-        lud_status status = lud_progress_beat(p->base.progress, part, error);
-        if (status) return status;
+        lud_status acted = LUD_OK;
+        LUD_TRY(go_on(p, LUD_OK, part, error));
         now = lud_empo_stages_at(stages, p->step);
         if (p->novelty) lud_empo_novelty_set_step(p->novelty, p->step);
         const bool enters = p->step == lud_empo_stage_end(stages, LUD_STAGE_RAMP - 1) ||
                             p->step == lud_empo_stage_end(stages, LUD_STAGE_RAMP);
         if (!stages->gradual_clearing && enters) lud_empo_replay_clear(p->replay);
         if (p->async) LUD_TRY(take(p, error));
-        while (!p->async && (lud_empo_replay_count(p->replay) < p->options.batch_size || p->credit < 1.0)) {
+        while (!acted && !p->async &&
+               (lud_empo_replay_count(p->replay) < p->options.batch_size || p->credit < 1.0)) {
             /* what was cleared would be cleared again */
-            if (!enters) status = lud_progress_beat(p->base.progress, part, error);
-            if (!status) status = lud_empo_phase2_act(p, &now, error);
-            if (status) return status;
+            if (!enters) LUD_TRY(go_on(p, LUD_OK, part, error));
+            acted = lud_empo_phase2_act(p, &now, error);
+            if (acted) continue;
             learn_actions(p);
             if (lud_empo_replay_count(p->replay) >= p->options.batch_size)
                 p->credit += p->options.training_steps_per_env_step * (double)p->options.environments;
         }
+        LUD_TRY(lud_ranks_agree(p->device->ranks, acted, error));
         adapt_rates(p, &now);
         LUD_TRY(lud_empo_update_run(p->update, p->step, &now, p->step + 1 == end, error));
         learn_novelty(p);
@@ -487,6 +506,7 @@ const lud_learner_kind lud_empo_phase2 = {
     .about = "EMPO learned by networks or tables, for worlds too large to solve",
     .options = &lud_empo_learner_table,
     .values = offsetof(phase2, options),
+    .over_processes = true,
     .needs_goals = true,
     .create = create,
     .destroy = destroy,

@@ -7,6 +7,7 @@
 
 #include "learn/empo/networks/training.h"
 #include "learn/empo/targets/batch.h"
+#include "learn/nn/shares.h"
 
 const char *const lud_empo_update_stages[LUD_UPDATE_STAGES] = {
     "stage1_collect",    "stage2_encode", "stage3_forward", "stage4_scatter", "stage5_v_h_e",
@@ -42,13 +43,26 @@ typedef struct targets {
     const float *gamma; /* [n_actions] gamma_r, once the upload was sent */
 } targets;
 
+/* Of every transition of the batch, on the host: [batch][width]. */
+typedef struct kept {
+    float *prediction, *target, *loss;
+    int64_t width;
+} kept;
+
+/* MOST_EXCHANGED: arrays that processes complete for one another. */
+enum { N_COUNTS = sizeof(lud_empo_trajectory_counts) / sizeof(double), N_VIEWS = 3 };
+enum { MOST_EXCHANGED = 3 * LUD_EMPO_NETS + N_VIEWS };
+
 struct lud_empo_update {
     lud_empo_values *values;
     lud_empo_replay *replay;
     const lud_empo_learner_options *options;
     lud_device *device;
     uint64_t seed;
-    int64_t n;                              /* batch size */
+    int64_t size;                           /* of the batch */
+    int64_t n;                              /* transitions of it at hand: all, or those of a share */
+    lud_shares shares;                      /* of the networks' gradients; none where there are no networks */
+    int share;                              /* at hand */
     int64_t n_actions, n_humans, n_entries; /* entries of a state, see learn/empo/targets/values.h */
     training_net nets[LUD_EMPO_NETS];
     lud_empo_optimiser optimiser; /* none where tables learn everything */
@@ -58,15 +72,18 @@ struct lud_empo_update {
     lud_upload_batch upload;
     lud_arrays arrays;
     targets targets;
-    int64_t width;          /* max(n_actions, n_entries) */
-    float *host;            /* [n * width] */
-    float *host_targets[3]; /* for lud_empo_update_targets */
-    float *gamma;           /* [n_actions] */
-    lud_capture updating;   /* all device work of an update, on CUDA from a recorded graph */
+    int64_t width;                /* max(n_actions, n_entries) */
+    float *host_targets[N_VIEWS]; /* [size * width] for lud_empo_update_targets */
+    kept kept[LUD_EMPO_NETS];
+    lud_ranks_array exchanged[MOST_EXCHANGED];
+    int n_exchanged;
+    lud_empo_trajectory_counts trajectories;
+    float *gamma;         /* [n_actions] */
+    lud_capture updating; /* all device work of an update, on CUDA from a recorded graph */
     struct {
         const lud_empo_now *now;
-        bool with_states;
-        unsigned heads, copied; /* networks that learn, and whose copies are due */
+        bool with_states, divided; /* divided: into shares, whose gradients are added up before the steps */
+        unsigned heads, copied;    /* networks that learn, and whose copies are due */
         training_net *own;
         const float *x_h;            /* its targets by entry */
     } work;                          /* of the update at hand */
@@ -141,8 +158,12 @@ static bool make_arrays(lud_empo_update *t) {
     lud_arrays *a = &t->arrays;
     a->device = t->device;
     t->width = (int64_t)width;
-    LUD_TAKE(a, t->host, n * width);
-    for (int i = 0; i < 3; i++) LUD_TAKE(a, t->host_targets[i], n * width);
+    for (int i = 0; i < N_VIEWS; i++) LUD_TAKE(a, t->host_targets[i], n * width);
+    for (int net = 0; net < LUD_EMPO_NETS; net++) {
+        LUD_TAKE(a, t->kept[net].prediction, n * width);
+        LUD_TAKE(a, t->kept[net].target, n * width);
+        LUD_TAKE(a, t->kept[net].loss, n * width);
+    }
     LUD_TAKE(a, t->gamma, actions);
     float **const device[] = {&d->q_r,     &d->v_h_e,  &d->x_h,   &d->y,         &d->v,
                               &d->uniform, &d->weight, &d->small, &d->x_h_entry, &d->transformed};
@@ -168,6 +189,7 @@ lud_status lud_empo_update_create(lud_empo_values *values, lud_empo_replay *repl
                            .options = options,
                            .device = values->device,
                            .seed = seed,
+                           .size = options->batch_size,
                            .n = options->batch_size,
                            .n_actions = values->features->layout.n_robot_actions,
                            .n_humans = values->features->layout.n_humans,
@@ -181,6 +203,8 @@ lud_status lud_empo_update_create(lud_empo_values *values, lud_empo_replay *repl
     for (int net = 0; net < LUD_EMPO_NETS; net++) t->optimiser.groups[net] = -1;
     if (status == LUD_OK && values->online)
         status = lud_empo_optimiser_create(values->online, options, seed, &t->optimiser, error);
+    if (status == LUD_OK && values->online)
+        status = lud_shares_open(values->online, (int)options->shares, N_COUNTS, &t->shares, error);
     if (status)
         lud_empo_update_destroy(t);
     else
@@ -194,6 +218,7 @@ void lud_empo_update_destroy(lud_empo_update *t) {
     for (int i = 0; i < LUD_EMPO_NETS; i++)
         for (int k = 0; k < t->nets[i].n_parts; k++) lud_nn_destroy(t->nets[i].part[k].net);
     lud_optimiser_destroy(t->optimiser.all);
+    lud_shares_close(&t->shares);
     lud_empo_sample_free(&t->batch);
     lud_empo_staging_free(&t->staging);
     lud_empo_ability_free(&t->ability);
@@ -263,32 +288,30 @@ static float *loss_of(const lud_empo_update *t, int net) {
     return t->targets.loss + net * t->n * t->width;
 }
 
-static void keep_loss(lud_empo_update *t, int net, int64_t n) {
-    const int64_t width = n / t->n;
+static void measure_loss(lud_empo_update *t, int net) {
+    const kept *k = &t->kept[net];
+    const int64_t n = t->size * k->width;
     double sum = 0;
-    lud_device_download(t->device, t->host, loss_of(t, net), (size_t)n * sizeof(float));
     for (int64_t i = 0; i < n; i++) {
-        sum += (double)t->host[i];
-        t->batch.error[i / width] += t->host[i] / (float)width;
+        sum += (double)k->loss[i];
+        t->batch.error[i / k->width] += k->loss[i] / (float)k->width;
     }
     t->figures.loss[net] = sum / (double)n;
 }
 
-/* Of n numbers on the device. */
-static void spread_of(lud_empo_update *t, const float *values, int64_t n, double *mean, double *deviation) {
+static void spread_of(const float *values, int64_t n, double *mean, double *deviation) {
     double sum = 0, squares = 0;
-    lud_device_download(t->device, t->host, values, (size_t)n * sizeof(float));
-    for (int64_t i = 0; i < n; i++) sum += (double)t->host[i];
+    for (int64_t i = 0; i < n; i++) sum += (double)values[i];
     *mean = sum / (double)n;
-    for (int64_t i = 0; i < n; i++) squares += ((double)t->host[i] - *mean) * ((double)t->host[i] - *mean);
+    for (int64_t i = 0; i < n; i++) squares += ((double)values[i] - *mean) * ((double)values[i] - *mean);
     *deviation = sqrt(squares / (double)n);
 }
 
-static void keep_spread(lud_empo_update *t, int which, const float *prediction, const float *target,
-                        int64_t n) {
-    lud_empo_spread *s = &t->figures.spread[which];
-    spread_of(t, prediction, n, &s->prediction_mean, &s->prediction_deviation);
-    spread_of(t, target, n, &s->target_mean, &s->target_deviation);
+static void measure_spread(lud_empo_update *t, int net) {
+    const kept *k = &t->kept[net];
+    lud_empo_spread *s = &t->figures.spread[net];
+    spread_of(k->prediction, t->size * k->width, &s->prediction_mean, &s->prediction_deviation);
+    spread_of(k->target, t->size * k->width, &s->target_mean, &s->target_deviation);
 }
 
 static void square_loss(const learning *l, int which, int value, const float *target, const float *weight,
@@ -419,14 +442,15 @@ static void queue_update(void *update) {
         lud_empo_ability_queue(&t->ability, t->targets.x_h); /* (7) */
     }
     if (t->work.heads) queue_learning(t);
-    if (!steps_apart(t)) queue_steps(t);
+    if (!t->work.divided && !steps_apart(t)) queue_steps(t);
 }
 
 /* Stands for everything that shapes an update. */
 static uint64_t update_key(const lud_empo_update *t) {
     const lud_empo_now *now = t->work.now;
     const lud_empo_sample *b = &t->batch;
-    const uint64_t parts[] = {lud_empo_values_key(t->values),
+    const uint64_t parts[] = {(uint64_t)t->n,
+                              lud_empo_values_key(t->values),
                               lud_upload_batch_key(&t->upload),
                               b->n_grown,
                               b->trajectory ? lud_empo_trajectory_grown(b->trajectory) : 0,
@@ -445,10 +469,12 @@ static uint64_t update_key(const lud_empo_update *t) {
 static lud_status send_update(lud_empo_update *t, int64_t step, lud_error *error) {
     const lud_empo_now *now = t->work.now;
     lud_empo_sample *b = &t->batch;
+    /* draws are numbered by the row at hand */
+    const uint32_t of_share = (uint32_t)lud_shares_seed(0, t->share);
     lud_upload_batch_clear(&t->upload);
     LUD_TRY(lud_empo_values_prepare(t->values, b->n_rows, b->records, b->goals,
                                     t->work.with_states ? LUD_WANT_ALL : LUD_WANT_V_H_E, now->beta_r,
-                                    (uint32_t)step, &t->upload, error));
+                                    (uint32_t)step ^ of_share, &t->upload, error));
     enter(t, LUD_STAGE_CONVERSION);
     lud_empo_sample_pack(b, &t->upload);
     for (int64_t a = 0; a < t->n_actions; a++) t->gamma[a] = (float)now->gamma_r;
@@ -459,60 +485,96 @@ static lud_status send_update(lud_empo_update *t, int64_t step, lud_error *error
         goals[i] = b->transitions[i].goals;
     }
     enum { GROUP = 64 };
-    bool complete = !now->active[LUD_NET_X_H] ||
-                    lud_empo_ability_stage(&t->ability, t->n, t->n, records, (uint32_t)(step * 0x9e3779b1),
-                                           GROUP, false, &t->upload);
+    bool complete =
+        !now->active[LUD_NET_X_H] ||
+        lud_empo_ability_stage(&t->ability, t->n, t->n, records, (uint32_t)(step * 0x9e3779b1) ^ of_share,
+                               GROUP, false, &t->upload);
     if (t->work.heads) {
         lud_empo_values_encode(t->values, &t->staging, t->n, t->n, records, goals, t->n, t->n_entries);
         lud_empo_staging_pack(&t->staging, t->n, t->n * t->n_entries, &t->upload);
     }
-    for (int net = 0; net < LUD_EMPO_NETS && t->work.heads; net++) {
+    for (int net = 0; net < LUD_EMPO_NETS && !t->work.divided; net++) {
         if (!(t->work.heads & 1u << net)) continue;
         lud_optimiser_set_max_norm(t->optimiser.all, t->optimiser.groups[net], now->clip[net]);
         lud_optimiser_pack(t->optimiser.all, t->optimiser.groups[net], now->lr[net], &t->upload);
     }
     for (int k = 0; t->work.heads && k < t->work.own->n_parts; k++)
-        lud_nn_pack_step(t->work.own->part[k].net, t->seed, (uint32_t)step, &t->upload);
+        lud_nn_pack_step(t->work.own->part[k].net, lud_shares_seed(t->seed, t->share), (uint32_t)step,
+                         &t->upload);
     complete = complete && lud_upload_batch_send(&t->upload);
     enter(t, -1);
     return complete ? LUD_OK : lud_no_memory(error, "an update");
 }
 
-/* What the host reads of an update of networks: losses, and with `measure` predictions and targets. */
-static void read_learning(lud_empo_update *t, bool measure) {
+/* Keeps numbers of the transitions at hand, `width` of each; processes that divide them exchange these. */
+static void keep(lud_empo_update *t, float *to, const float *from, int64_t width) {
+    const size_t bytes = (size_t)width * sizeof *to;
+    lud_device_download(t->device, to + t->batch.first * width, from, (size_t)t->n * bytes);
+    if (!t->work.divided || t->share > t->shares.first) return;
+    assert(t->n_exchanged < MOST_EXCHANGED);
+    t->exchanged[t->n_exchanged++] = (lud_ranks_array){to, bytes, 1, t->size};
+}
+
+/* What the host reads of networks that learn: losses, and with `measure` predictions and targets. */
+static void keep_learning(lud_empo_update *t, bool measure) {
     const targets *d = &t->targets;
-    for (int net = 0; measure && net < LUD_EMPO_NETS; net++) {
-        t->figures.loss[net] = NAN;
-        t->figures.spread[net] = (lud_empo_spread){NAN, NAN, NAN, NAN};
-    }
     for (int k = 0; t->work.heads && k < t->work.own->n_parts; k++) {
         const lud_empo_graph *g = &t->work.own->part[k].graph;
         const struct {
             int value;
             const float *target;
-            int64_t n;
-        } learnt[LUD_EMPO_NETS] = {{g->v_h_e, d->v_h_e, t->n * t->n_entries},
-                                   {g->x_h, t->work.x_h, t->n * t->n_entries},
-                                   {g->y, d->y, t->n},
-                                   {g->q_r, d->q_r, t->n * t->n_actions},
-                                   {g->v_r, d->v, t->n}};
+            int64_t width;
+        } learnt[LUD_EMPO_NETS] = {{g->v_h_e, d->v_h_e, t->n_entries},
+                                   {g->x_h, t->work.x_h, t->n_entries},
+                                   {g->y, d->y, 1},
+                                   {g->q_r, d->q_r, t->n_actions},
+                                   {g->v_r, d->v, 1}};
         for (int net = 0; net < LUD_EMPO_NETS; net++) {
             if (!(t->work.own->part[k].heads & 1u << net)) continue;
-            if (measure)
-                keep_spread(t, net, lud_nn_value(t->work.own->part[k].net, learnt[net].value),
-                            learnt[net].target, learnt[net].n);
-            if (measure || t->options->replay_contest > 1) keep_loss(t, net, learnt[net].n);
+            kept *own = &t->kept[net];
+            own->width = learnt[net].width;
+            if (measure) {
+                keep(t, own->prediction, lud_nn_value(t->work.own->part[k].net, learnt[net].value),
+                     own->width);
+                keep(t, own->target, learnt[net].target, own->width);
+            }
+            if (measure || t->options->replay_contest > 1) keep(t, own->loss, loss_of(t, net), own->width);
         }
     }
+}
+
+/* Targets of what tables learn. */
+static void keep_table_targets(lud_empo_update *t) {
+    const float *const all[LUD_EMPO_NETS] = {t->targets.v_h_e, t->targets.x_h, t->targets.y, t->targets.q_r,
+                                             t->targets.v};
+    for (int net = 0; net < LUD_EMPO_NETS; net++) {
+        if (!t->work.now->active[net] || !t->values->tables[net]) continue;
+        t->kept[net].width =
+            lud_empo_values_rows_of(t->values, net) * (net == LUD_NET_Q_R ? t->n_actions : 1);
+        keep(t, t->kept[net].target, all[net], t->kept[net].width);
+    }
+}
+
+/* Figures of the whole batch. */
+static void measure_learning(lud_empo_update *t, bool measure) {
+    for (int net = 0; measure && net < LUD_EMPO_NETS; net++) {
+        t->figures.loss[net] = NAN;
+        t->figures.spread[net] = (lud_empo_spread){NAN, NAN, NAN, NAN};
+    }
+    for (int k = 0; t->work.heads && k < t->work.own->n_parts; k++)
+        for (int net = 0; net < LUD_EMPO_NETS; net++) {
+            if (!(t->work.own->part[k].heads & 1u << net)) continue;
+            if (measure) measure_spread(t, net);
+            if (measure || t->options->replay_contest > 1) measure_loss(t, net);
+        }
 }
 
 static double deviation_of(double mean, double mean_square) {
     return sqrt(fmax(mean_square - mean * mean, 0.0));
 }
 
-/* Moves the entries of a table: target[n][per_state][width] on the device. */
-static lud_status move_table(lud_empo_update *t, int net, const float *target, bool measure,
-                             lud_error *error) {
+/* Moves the entries of a table to its targets, [size][per_state][width]. */
+static lud_status move_table(lud_empo_update *t, int net, bool measure, lud_error *error) {
     const lud_empo_learner_options *o = t->options;
     const int64_t width = net == LUD_NET_Q_R ? t->n_actions : 1;
     const int64_t per_state = lud_empo_values_rows_of(t->values, net);
@@ -521,13 +583,12 @@ static lud_status move_table(lud_empo_update *t, int net, const float *target, b
     const float *weights =
         t->batch.hindsight && net == LUD_NET_V_H_E ? lud_empo_hindsight_weights(t->batch.hindsight) : NULL;
     double sum = 0, moments[4] = {0}; /* of predictions and targets: sum, sum of squares */
-    lud_device_download(t->device, t->host, target, (size_t)(t->n * per_state * width) * sizeof(float));
-    for (int64_t i = 0; i < t->n; i++) {
-        const lud_empo_transition *own = &t->batch.transitions[i];
+    for (int64_t i = 0; i < t->size; i++) {
+        const lud_empo_transition *own = &t->batch.all[i];
         const uint64_t state = lud_empo_state_key(t->values->features, own->state);
         for (int64_t e = 0; e < per_state; e++) {
             const uint64_t key = lud_empo_values_row_key(t->values, net, state, (int)e, own->goals);
-            const float *goal = t->host + (i * per_state + e) * width;
+            const float *goal = t->kept[net].target + (i * per_state + e) * width;
             const float *present = lud_empo_table_read(table, key);
             double squares = 0;
             for (int64_t k = 0; k < width; k++) {
@@ -537,7 +598,7 @@ static lud_status move_table(lud_empo_update *t, int net, const float *target, b
                 moments[2] += (double)goal[k];
                 moments[3] += (double)goal[k] * (double)goal[k];
             }
-            sum += squares / (double)(t->n * per_state * width);
+            sum += squares / (double)(t->size * per_state * width);
             t->batch.error[i] += (float)(squares / (double)(per_state * width));
             const double weight = weights ? (double)weights[i * per_state + e] : 1.0;
             if (!lud_empo_table_move(table, key, goal, o->lookup_use_adaptive_lr, rate,
@@ -546,7 +607,7 @@ static lud_status move_table(lud_empo_update *t, int net, const float *target, b
         }
     }
     if (!measure) return LUD_OK;
-    const double n = (double)(t->n * per_state * width);
+    const double n = (double)(t->size * per_state * width);
     t->figures.loss[net] = sum;
     t->figures.spread[net] =
         (lud_empo_spread){.prediction_mean = moments[0] / n,
@@ -557,10 +618,8 @@ static lud_status move_table(lud_empo_update *t, int net, const float *target, b
 }
 
 static lud_status move_tables(lud_empo_update *t, const lud_empo_now *now, bool measure, lud_error *error) {
-    const float *const all[LUD_EMPO_NETS] = {t->targets.v_h_e, t->targets.x_h, t->targets.y, t->targets.q_r,
-                                             t->targets.v};
     for (int net = 0; net < LUD_EMPO_NETS; net++)
-        if (now->active[net] && t->values->tables[net]) LUD_TRY(move_table(t, net, all[net], measure, error));
+        if (now->active[net] && t->values->tables[net]) LUD_TRY(move_table(t, net, measure, error));
     return LUD_OK;
 }
 
@@ -570,15 +629,14 @@ static void keep_targets(lud_empo_update *t, bool with_q_r, bool with_x_h) {
         const float *from;
         int64_t n;
         bool present;
-    } all[] = {{t->targets.v_h_e, t->n_entries, true},
-               {t->targets.q_r, t->n_actions, with_q_r},
-               {t->targets.x_h, t->n_humans, with_x_h}};
-    for (int i = 0; i < 3; i++) {
-        const size_t bytes = (size_t)(t->n * all[i].n) * sizeof(float);
+    } all[N_VIEWS] = {{t->targets.v_h_e, t->n_entries, true},
+                      {t->targets.q_r, t->n_actions, with_q_r},
+                      {t->targets.x_h, t->n_humans, with_x_h}};
+    for (int i = 0; i < N_VIEWS; i++) {
         if (all[i].present)
-            lud_device_download(t->device, t->host_targets[i], all[i].from, bytes);
+            keep(t, t->host_targets[i], all[i].from, all[i].n);
         else
-            memset(t->host_targets[i], 0, bytes);
+            memset(t->host_targets[i], 0, (size_t)(t->size * all[i].n) * sizeof *t->host_targets[i]);
     }
 }
 
@@ -587,31 +645,90 @@ static void begin_update(lud_empo_update *t, int64_t step, const lud_empo_now *n
     t->work.now = now;
     t->work.with_states = now->active[LUD_NET_U_R] || now->active[LUD_NET_Q_R] || now->active[LUD_NET_V_R];
     t->work.heads = active_heads(now, t->options);
+    t->work.divided = t->shares.n > 1 && t->work.heads;
+    t->n_exchanged = 0;
     t->work.copied = t->values->online ? lud_empo_copies_due(t->options, step) : 0;
     t->work.x_h = t->options->expected_people ? t->targets.x_h_entry : t->targets.x_h;
     t->work.own = t->nets;
     while (t->work.heads && t->work.own->heads != t->work.heads) t->work.own++;
 }
 
-lud_status lud_empo_update_run(lud_empo_update *t, int64_t step, const lud_empo_now *now, bool measure,
-                               lud_error *error) {
-    assert(lud_empo_replay_count(t->replay) >= t->n);
-    lud_profile *profile = t->values->profile;
-    begin_update(t, step, now);
-    enter(t, LUD_STAGE_COLLECT); /* stage 1: a batch, flattened */
-    lud_status status = lud_empo_sample_collect(&t->batch, step, now, t->work.with_states, error);
+/* Targets of the transitions first .. first + n - 1, and gradients of the networks that learn them. Where
+ * these are all transitions, the networks' steps, too. */
+static lud_status learn_stretch(lud_empo_update *t, int64_t first, int64_t n, int64_t step, bool measure,
+                                lud_error *error) {
+    const lud_empo_now *now = t->work.now;
+    t->n = n;
+    enter(t, LUD_STAGE_COLLECT); /* stage 1: the transitions, flattened */
+    lud_status status = lud_empo_sample_collect(&t->batch, first, n, now, t->work.with_states, error);
     enter(t, -1);
     if (status == LUD_OK) status = send_update(t, step, error); /* stage 2: the networks' inputs */
     if (status) return status;
     t->updating.never = t->values->capture.never;
     lud_capture_run(&t->updating, update_key(t)); /* stages 3 to 5, losses, gradients and steps */
-    if (steps_apart(t)) queue_steps(t);
-    lud_profile_begin(profile, LUD_STAGE_OPTIMISER);
+    if (t->work.divided)
+        enter(t, -1);
+    else if (steps_apart(t))
+        queue_steps(t);
+    lud_profile_begin(t->values->profile, LUD_STAGE_OPTIMISER);
     if (measure) keep_targets(t, now->active[LUD_NET_Q_R], now->active[LUD_NET_X_H]);
-    read_learning(t, measure);
+    keep_learning(t, measure);
+    keep_table_targets(t);
+    lud_profile_end(t->values->profile, LUD_STAGE_OPTIMISER);
+    return LUD_OK;
+}
+
+static lud_empo_trajectory_counts counts_of(const lud_empo_update *t) {
+    return t->batch.trajectory ? lud_empo_trajectory_count(t->batch.trajectory)
+                               : (lud_empo_trajectory_counts){0};
+}
+
+/* The shares of this process, and steps by the gradients of all; `status`: of what came before. What is kept
+ * is then that of the whole batch. A stop leaves networks and tables as they were. */
+static lud_status learn_shares(lud_empo_update *t, lud_status status, int64_t step, bool measure,
+                               lud_error *error) {
+    const lud_empo_now *now = t->work.now;
+    lud_shares *shares = &t->shares;
+    lud_shares_begin(shares);
+    for (t->share = shares->first; t->share < shares->end && !status; t->share++) {
+        const int64_t first = lud_share_begin(t->size, shares->n, t->share),
+                      n = lud_share_begin(t->size, shares->n, t->share + 1) - first;
+        status = learn_stretch(t, first, n, step, measure, error);
+        const lud_empo_trajectory_counts counts = counts_of(t);
+        lud_shares_keep(shares, t->share, (double)n / (double)t->size, (const double *)&counts);
+    }
+    LUD_TRY(lud_shares_add(shares, status, (double *)&t->trajectories, error));
+    LUD_TRY(lud_ranks_complete(shares->ranks, t->exchanged, t->n_exchanged, shares->n, error));
+    for (int net = 0; net < LUD_EMPO_NETS; net++) {
+        if (!(t->work.heads & 1u << net)) continue;
+        lud_optimiser_set_max_norm(t->optimiser.all, t->optimiser.groups[net], now->clip[net]);
+        lud_optimiser_prepare(t->optimiser.all, t->optimiser.groups[net], now->lr[net]);
+    }
+    queue_steps(t);
+    return LUD_OK;
+}
+
+lud_status lud_empo_update_run(lud_empo_update *t, int64_t step, const lud_empo_now *now, bool measure,
+                               lud_error *error) {
+    assert(lud_empo_replay_count(t->replay) >= t->size);
+    lud_profile *profile = t->values->profile;
+    begin_update(t, step, now);
+    enter(t, LUD_STAGE_COLLECT);
+    lud_status status = lud_empo_sample_draw(&t->batch, step, now, error);
+    enter(t, -1);
+    t->share = 0;
+    if (t->work.divided) {
+        status = learn_shares(t, status, step, measure, error);
+    } else if (status == LUD_OK) {
+        status = learn_stretch(t, 0, t->size, step, measure, error);
+        t->trajectories = counts_of(t);
+    }
+    if (status) return status;
+    lud_profile_begin(profile, LUD_STAGE_OPTIMISER);
+    measure_learning(t, measure);
     status = move_tables(t, now, measure, error);
-    for (int64_t i = 0; i < t->n && t->options->replay_contest > 1; i++)
-        lud_empo_replay_set_priority(t->replay, t->batch.indices[i], t->batch.error[i]);
+    for (int64_t i = 0; i < t->size && t->options->replay_contest > 1; i++)
+        lud_empo_replay_set_priority(t->replay, t->batch.drawn[i], t->batch.error[i]);
     lud_profile_end(profile, LUD_STAGE_OPTIMISER);
     lud_profile_call(profile);
     return status;
@@ -624,7 +741,7 @@ lud_empo_update_figures lud_empo_update_get(const lud_empo_update *t) {
         f.norm[net] = t->optimiser.groups[net] < 0
                           ? NAN
                           : lud_optimiser_norm(t->optimiser.all, t->optimiser.groups[net]);
-    f.trajectories = b->trajectory ? lud_empo_trajectory_get(b->trajectory)
+    f.trajectories = b->trajectory ? lud_empo_trajectory_figures_of(&t->trajectories)
                                    : (lud_empo_trajectory_figures){NAN, NAN, NAN, NAN, NAN, NAN};
     f.hindsight_share = b->hindsight ? lud_empo_hindsight_share(b->hindsight) : NAN;
     f.hindsight_weight = b->hindsight ? lud_empo_hindsight_mean_weight(b->hindsight) : NAN;
@@ -635,8 +752,8 @@ lud_empo_update_figures lud_empo_update_get(const lud_empo_update *t) {
 
 lud_empo_batch_view lud_empo_update_targets(lud_empo_update *t) {
     return (lud_empo_batch_view){
-        .n = t->n,
-        .indices = t->batch.indices,
+        .n = t->size,
+        .indices = t->batch.drawn,
         .goals = t->batch.hindsight ? lud_empo_hindsight_goals(t->batch.hindsight) : NULL,
         .weights = t->batch.hindsight ? lud_empo_hindsight_weights(t->batch.hindsight) : NULL,
         .v_h_e = t->host_targets[0],

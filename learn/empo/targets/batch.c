@@ -10,12 +10,12 @@
 static lud_status make_trajectories(lud_empo_sample *b, lud_error *error) {
     const lud_empo_learner_options *o = b->options;
     if (o->hindsight_prob > 0) {
-        b->hindsight = lud_empo_hindsight_create(b->values->features, b->replay, b->n, o->hindsight_prob,
+        b->hindsight = lud_empo_hindsight_create(b->values->features, b->replay, b->size, o->hindsight_prob,
                                                  o->hindsight_whole, b->seed);
         if (!b->hindsight) return lud_no_memory(error, "goals in hindsight");
     }
     return lud_empo_learner_uses_trajectories(o)
-               ? lud_empo_trajectory_create(b->values, b->replay, o, b->n, &b->trajectory, error)
+               ? lud_empo_trajectory_create(b->values, b->replay, o, b->size, &b->trajectory, error)
                : LUD_OK;
 }
 
@@ -28,14 +28,14 @@ lud_status lud_empo_sample_create(lud_empo_values *values, lud_empo_replay *repl
                            .options = options,
                            .device = values->device,
                            .seed = seed,
-                           .n = options->batch_size,
+                           .size = options->batch_size,
                            .n_actions = layout->n_robot_actions,
                            .n_entries = values->n_entries};
-    const size_t n = (size_t)b->n, profiles = (size_t)layout->n_human_profiles;
+    const size_t n = (size_t)b->size, profiles = (size_t)layout->n_human_profiles;
     b->arrays.device = b->row_arrays.device = b->link_arrays.device = values->device;
-    LUD_TAKE(&b->arrays, b->indices, n * (size_t)options->replay_contest);
+    LUD_TAKE(&b->arrays, b->drawn, n * (size_t)options->replay_contest);
     LUD_TAKE(&b->arrays, b->error, n);
-    LUD_TAKE(&b->arrays, b->transitions, n);
+    LUD_TAKE(&b->arrays, b->all, n);
     LUD_TAKE(&b->arrays, b->entry_offsets, n + 1);
     LUD_TAKE(&b->arrays, b->offsets, n * (size_t)b->n_actions + 1);
     LUD_TAKE(&b->arrays, b->marginal, profiles);
@@ -47,7 +47,7 @@ lud_status lud_empo_sample_create(lud_empo_values *values, lud_empo_replay *repl
         lud_empo_sample_free(b);
         return status;
     }
-    for (int64_t i = 0; i <= b->n; i++) b->entry_offsets[i] = (int32_t)(i * b->n_entries);
+    for (int64_t i = 0; i <= b->size; i++) b->entry_offsets[i] = (int32_t)(i * b->n_entries);
     return LUD_OK;
 }
 
@@ -153,23 +153,30 @@ static void pad(lud_empo_sample *b) {
     }
 }
 
-/* Rows, links and their flat list for the sampled transitions. */
-lud_status lud_empo_sample_collect(lud_empo_sample *b, int64_t step, const lud_empo_now *now,
-                                   bool with_states, lud_error *error) {
-    const int words = b->values->features->words;
-    int64_t rows = with_states ? b->n : 0, links = 0, n_later = 0;
+lud_status lud_empo_sample_draw(lud_empo_sample *b, int64_t step, const lud_empo_now *now, lud_error *error) {
     int64_t oldest = now->max_age < 0 ? INT64_MIN : step - now->max_age;
     if (b->trajectory && b->options->trajectory_max_age && oldest < step - b->options->trajectory_max_age)
         oldest = step - b->options->trajectory_max_age;
-    lud_empo_replay_contest(b->replay, b->n, b->options->replay_contest, oldest, b->seed, (uint32_t)step,
-                            b->indices);
-    memset(b->error, 0, (size_t)b->n * sizeof *b->error);
-    for (int64_t i = 0; i < b->n; i++) b->transitions[i] = lud_empo_replay_get(b->replay, b->indices[i]);
-    if (b->hindsight && !lud_empo_hindsight_relabel(b->hindsight, b->indices, (uint32_t)step, b->transitions))
-        return lud_no_memory(error, "goals in hindsight");
+    lud_empo_replay_contest(b->replay, b->size, b->options->replay_contest, oldest, b->seed, (uint32_t)step,
+                            b->drawn);
+    memset(b->error, 0, (size_t)b->size * sizeof *b->error);
+    for (int64_t i = 0; i < b->size; i++) b->all[i] = lud_empo_replay_get(b->replay, b->drawn[i]);
+    return b->hindsight && !lud_empo_hindsight_relabel(b->hindsight, b->drawn, (uint32_t)step, b->all)
+               ? lud_no_memory(error, "goals in hindsight")
+               : LUD_OK;
+}
+
+/* Rows, links and their flat list for the sampled transitions. */
+lud_status lud_empo_sample_collect(lud_empo_sample *b, int64_t first, int64_t n, const lud_empo_now *now,
+                                   bool with_states, lud_error *error) {
+    const int words = b->values->features->words;
+    int64_t rows = with_states ? n : 0, links = 0, n_later = 0;
+    b->first = first;
+    b->n = n;
+    b->transitions = b->all + first;
     const lud_empo_trajectory_state *later = NULL;
     if (b->trajectory) {
-        LUD_TRY(lud_empo_trajectory_follow(b->trajectory, b->indices, b->transitions, now,
+        LUD_TRY(lud_empo_trajectory_follow(b->trajectory, n, b->drawn + first, b->transitions, now,
                                            with_states && now->active[LUD_NET_Q_R], error));
         later = lud_empo_trajectory_states(b->trajectory, &n_later);
         rows += n_later;
@@ -186,14 +193,14 @@ lud_status lud_empo_sample_collect(lud_empo_sample *b, int64_t step, const lud_e
     b->first_successor = b->n_rows;
     for (int64_t i = 0; i < b->n; i++) {
         const lud_empo_transition *own = &b->transitions[i];
-        const int64_t first = b->n_rows;
+        const int64_t first_row = b->n_rows;
         for (int32_t s = 0; s < own->n_successors; s++)
             add_row(b, own->successor + (size_t)s * (size_t)words, own->goals, own->terminal[s]);
         for (int64_t a = 0; a < b->n_actions; a++)
             b->offsets[i * b->n_actions + a] = (int32_t)(b->n_links + own->offsets[a]);
         for (int32_t k = 0; k < own->n_links; k++, b->n_links++) {
             b->probability[b->n_links] = (double)own->probability[k];
-            b->link_row[b->n_links] = (int32_t)(first + own->link[k]);
+            b->link_row[b->n_links] = (int32_t)(first_row + own->link[k]);
             b->profile[b->n_links] = own->profile ? own->profile[k] : 0;
         }
     }
@@ -218,6 +225,10 @@ lud_status lud_empo_sample_collect(lud_empo_sample *b, int64_t step, const lud_e
     return LUD_OK;
 }
 
+const float *lud_empo_sample_weights(const lud_empo_sample *b) {
+    return b->hindsight ? lud_empo_hindsight_weights(b->hindsight) + b->first * b->n_entries : NULL;
+}
+
 void lud_empo_sample_pack(lud_empo_sample *b, lud_upload_batch *upload) {
     const size_t flat = (size_t)b->run_flat, expanded = flat * (size_t)b->n_entries,
                  rows = (size_t)b->run_rows;
@@ -240,6 +251,6 @@ void lud_empo_sample_pack(lud_empo_sample *b, lud_upload_batch *upload) {
         lud_upload_batch_add(upload, arrays[i].pointer, arrays[i].from, arrays[i].n * sizeof(float));
     if (b->trajectory) lud_empo_trajectory_pack(b->trajectory, b->first_later, upload);
     if (b->hindsight)
-        lud_upload_batch_add(upload, &b->on_device.entry_weight, lud_empo_hindsight_weights(b->hindsight),
+        lud_upload_batch_add(upload, &b->on_device.entry_weight, lud_empo_sample_weights(b),
                              (size_t)(b->n * b->n_entries) * sizeof(float));
 }

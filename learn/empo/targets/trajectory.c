@@ -192,10 +192,11 @@ static bool follow_robots(lud_empo_trajectory *t, int64_t i, int64_t n, double g
     return true;
 }
 
-lud_status lud_empo_trajectory_follow(lud_empo_trajectory *t, const int64_t *indices,
+lud_status lud_empo_trajectory_follow(lud_empo_trajectory *t, int64_t n_transitions, const int64_t *indices,
                                       const lud_empo_transition *transitions, const lud_empo_now *now,
                                       bool robots, lud_error *error) {
     const lud_empo_learner_options *o = t->options;
+    t->n = n_transitions;
     const int64_t of_people = most_steps(o->v_h_e_target_mode, o->v_h_e_n_step),
                   of_robots = robots ? most_steps(o->q_r_target_mode, o->q_r_n_step) : 0,
                   most = of_people > of_robots ? of_people : of_robots;
@@ -293,16 +294,28 @@ void lud_empo_trajectory_robots(lud_empo_trajectory *t, float *q_r) {
     add_up(t, &t->values_beyond, t->values->v_r, q_r);
 }
 
-static double share(int64_t part, int64_t whole) {
-    return whole ? (double)part / (double)whole : NAN;
+lud_empo_trajectory_counts lud_empo_trajectory_count(const lud_empo_trajectory *t) {
+    const bool people = t->options->v_h_e_target_mode != LUD_EMPO_ONE_STEP;
+    return (lud_empo_trajectory_counts){.n = (double)t->n,
+                                        .steps = (double)t->steps,
+                                        .people = (double)t->n_people,
+                                        .people_achieved = (double)t->n_achieved,
+                                        .people_bootstrapped = (double)t->n_people_bootstrapped,
+                                        .of_people = people ? (double)(t->n * t->n_entries) : 0.0,
+                                        .robots = (double)t->n_robots,
+                                        .robots_bootstrapped = (double)t->n_robots_bootstrapped,
+                                        .of_robots = t->with_robots ? (double)t->n : 0.0};
 }
 
-lud_empo_trajectory_figures lud_empo_trajectory_get(const lud_empo_trajectory *t) {
-    const bool people = t->options->v_h_e_target_mode != LUD_EMPO_ONE_STEP;
-    return (lud_empo_trajectory_figures){.people = people ? share(t->n_people, t->n * t->n_entries) : NAN,
-                                         .achieved = share(t->n_achieved, t->n_people),
-                                         .people_bootstrapped = share(t->n_people_bootstrapped, t->n_people),
-                                         .robots = t->with_robots ? share(t->n_robots, t->n) : NAN,
-                                         .robots_bootstrapped = share(t->n_robots_bootstrapped, t->n_robots),
-                                         .length = share(t->steps, t->n)};
+static double share(double part, double whole) {
+    return whole > 0.0 ? part / whole : NAN;
+}
+
+lud_empo_trajectory_figures lud_empo_trajectory_figures_of(const lud_empo_trajectory_counts *c) {
+    return (lud_empo_trajectory_figures){.people = share(c->people, c->of_people),
+                                         .achieved = share(c->people_achieved, c->people),
+                                         .people_bootstrapped = share(c->people_bootstrapped, c->people),
+                                         .robots = share(c->robots, c->of_robots),
+                                         .robots_bootstrapped = share(c->robots_bootstrapped, c->robots),
+                                         .length = share(c->steps, c->n)};
 }

@@ -40,8 +40,9 @@ typedef struct lud_empo_trajectory_state {
     bool terminal;
 } lud_empo_trajectory_state;
 
-/* Follows the batch's transitions, `robots` says whether targets of Q_r are wanted; until the next push. */
-lud_status lud_empo_trajectory_follow(lud_empo_trajectory *trajectory, const int64_t *indices,
+/* Follows n transitions, at most those of a batch; `robots` says whether targets of Q_r are wanted; until the
+ * next push. */
+lud_status lud_empo_trajectory_follow(lud_empo_trajectory *trajectory, int64_t n, const int64_t *indices,
                                       const lud_empo_transition *transitions, const lud_empo_now *now,
                                       bool robots, lud_error *error);
 /* States whose values are needed then; the pointer holds until the next call. */
@@ -56,7 +57,15 @@ uint64_t lud_empo_trajectory_grown(const lud_empo_trajectory *trajectory);
 void lud_empo_trajectory_people(lud_empo_trajectory *trajectory, float *v_h_e);
 void lud_empo_trajectory_robots(lud_empo_trajectory *trajectory, float *q_r);
 
-/* Of the last batch, as shares; NaN where there is nothing to take the share of. */
+/* What was followed last; numbers of several times are added up. */
+typedef struct lud_empo_trajectory_counts {
+    double n, steps;                                                /* transitions, steps of them */
+    double people, people_achieved, people_bootstrapped, of_people; /* entries; all entries */
+    double robots, robots_bootstrapped, of_robots;                  /* transitions; 0: none were wanted */
+} lud_empo_trajectory_counts;
+lud_empo_trajectory_counts lud_empo_trajectory_count(const lud_empo_trajectory *trajectory);
+
+/* The same as shares; NaN where there is nothing to take the share of. */
 typedef struct lud_empo_trajectory_figures {
     double people;              /* of V_h^e entries that have a target over several steps */
     double achieved;            /* of those: the goal was achieved on the way */
@@ -65,4 +74,4 @@ typedef struct lud_empo_trajectory_figures {
     double robots_bootstrapped; /* of those: the last state is not terminal */
     double length;              /* mean number of steps followed, over transitions */
 } lud_empo_trajectory_figures;
-lud_empo_trajectory_figures lud_empo_trajectory_get(const lud_empo_trajectory *trajectory);
+lud_empo_trajectory_figures lud_empo_trajectory_figures_of(const lud_empo_trajectory_counts *counts);
