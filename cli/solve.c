@@ -79,8 +79,12 @@ static lud_status choose(const lud_scenario *s, const solve_values *values, aske
     const lud_statespace_options in_memory = {.memory_limit = options->memory_limit};
     if (method == ASKED_LEVELS && obstacle)
         return lud_fail(error, LUD_ERROR_UNSUPPORTED, "--method levels: %s", obstacle);
-    if (method == ASKED_LEVELS || (method == ASKED_AUTO && !obstacle &&
-                                   lud_statespace_check_memory(estimate, &in_memory, NULL) != LUD_OK))
+    if (options->ranks && (obstacle || method == ASKED_GRAPH))
+        return lud_fail(error, LUD_ERROR_UNSUPPORTED, "several processes solve by levels: %s",
+                        obstacle ? obstacle : "--method graph");
+    if (method == ASKED_LEVELS || options->ranks ||
+        (method == ASKED_AUTO && !obstacle &&
+         lud_statespace_check_memory(estimate, &in_memory, NULL) != LUD_OK))
         options->method = LUD_EMPO_BY_LEVELS;
     return LUD_OK;
 }
@@ -256,8 +260,8 @@ static lud_status open_case(const lud_scenario *scenario, const solve_values *va
     if (show && options->method == LUD_EMPO_BY_LEVELS && lud_empo_device_sweeps(options->device))
         fprintf(stderr, "the processors of this machine solve levels\n");
     lud_status status = lud_empo_case_open(scenario, options, c, error);
-    if (status != LUD_ERROR_MEMORY || method != ASKED_AUTO || options->method == LUD_EMPO_BY_LEVELS ||
-        needs_graph(scenario, values))
+    if (status != LUD_ERROR_MEMORY || method != ASKED_AUTO || options->ranks ||
+        options->method == LUD_EMPO_BY_LEVELS || needs_graph(scenario, values))
         return status;
     if (show && error) fprintf(stderr, "%s; by levels then\n", error->text);
     options->method = LUD_EMPO_BY_LEVELS;
@@ -267,26 +271,28 @@ static lud_status open_case(const lud_scenario *scenario, const solve_values *va
 static lud_status solve_on(lud_device *device, const lud_scenario *scenario, const solve_values *values,
                            lud_error *error) {
     bool wanted[N_EXPORTS] = {0};
-    bool show = !values->quiet && !values->json;
+    lud_ranks *ranks = lud_processes();
+    bool show = !values->quiet && !values->json && lud_ranks_leads(ranks);
     lud_empo_solve_options options = {.run = values->run,
                                       .resume = values->resume,
                                       .memory_limit = (uint64_t)(values->memory * LUD_GIBIBYTE),
                                       .n_threads = (int)scenario->run.threads,
                                       .progress = show ? stderr : NULL,
                                       .device = device,
-                                      .device_may_fail = strcmp(values->device, "auto") == 0};
+                                      .device_may_fail = strcmp(values->device, "auto") == 0,
+                                      .ranks = ranks};
     lud_empo_case c;
     LUD_TRY(check_exports(&values->exports, wanted, error));
     LUD_TRY(open_case(scenario, values, show, &options, &c, error));
     lud_empo_solution *solution = NULL;
     lud_status status = lud_empo_case_solve(&c, &options, &solution, error);
-    if (!status) status = export_all(wanted, values->run, &c, solution, error);
-    if (!status) {
+    if (!status && !ranks) status = export_all(wanted, values->run, &c, solution, error);
+    if (!status && solution) {
         json_t *root = summary(&c, solution);
         status = write_summary(values->run, root, values->json, error);
         json_decref(root);
     }
-    if (!status && !values->json) print_table(&c, solution);
+    if (!status && !values->json && solution) print_table(&c, solution);
     lud_empo_solution_close(solution);
     lud_empo_case_close(&c);
     return status;
@@ -301,6 +307,9 @@ static lud_status solve(const lud_scenario *scenario, const solve_values *values
 }
 
 static lud_status solve_proof(const lud_scenario *scenario, const solve_values *values, lud_error *error) {
+    if (lud_processes())
+        return lud_fail(error, LUD_ERROR_UNSUPPORTED, "proofs are searched by one process; %d were started",
+                        lud_ranks_size(lud_processes()));
     if (strcmp(values->device, "cuda") == 0)
         return lud_fail(error, LUD_ERROR_UNSUPPORTED,
                         "--device cuda: proofs are searched on the processors only");
@@ -334,11 +343,13 @@ const lud_verb lud_verb_solve = {
     .max_arguments = 1,
     VERB_FLAGS,
     .set_defaults = set_defaults,
+    .over_processes = true,
     .notes =
         "Parameters stand under `learner: {type: empo-exact, ...}` in the scenario (`ludus help "
         "empo-exact`).\n"
         "RUN gets scenario.yaml, solution.empo and summary.json; view, record, eval and inspect take RUN.\n"
-        "Ctrl-C keeps what is finished; --resume goes on from there.\n\n"
+        "Ctrl-C keeps what is finished; --resume goes on from there.\n"
+        "Processes of a launcher (mpirun) solve together, by levels; the solution is the same bytes.\n\n"
         "In the proof world every validation and test query is decided by the exact prover, with its "
         "proof.\n\n"
         "example: ludus solve scenarios/empo/fetch_the_key.yaml -o runs/key --set learner.beta_r=20\n",

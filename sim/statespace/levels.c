@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "base/interrupt.h"
 #include "base/progress.h"
+#include "base/ranks/ranks.h"
 #include "sim/statespace/expansion.h"
 #include "sim/statespace/state_sort.h"
 #include "sim/statespace/state_table.h"
@@ -115,21 +116,24 @@ static lud_status insert_round(finder *f, int n_workers) {
     return LUD_OK;
 }
 
-/* Finds the states of the next level, in no order. */
+/* Finds the states of the next level, in no order: those that follow from this process' stretch. */
 static lud_status expand_level(finder *f) {
-    const uint64_t share = (f->n_current + (uint64_t)f->n_threads - 1) / (uint64_t)f->n_threads;
+    lud_ranks *ranks = f->options->ranks;
+    const int rank = lud_ranks_rank(ranks), size = lud_ranks_size(ranks);
+    const uint64_t own = (uint64_t)lud_share_begin((int64_t)f->n_current, size, rank),
+                   end = (uint64_t)lud_share_begin((int64_t)f->n_current, size, rank + 1);
+    const uint64_t share = (end - own + (uint64_t)f->n_threads - 1) / (uint64_t)f->n_threads;
     const uint64_t most = f->workers[0].out.block_states, block = share < most ? share : most;
     lud_state_table_clear(&f->table);
     f->store.n_fresh = 0;
     for (int t = 0; t < f->n_threads; t++) f->workers[t].cursor = (lud_state_cursor){0};
-    for (uint64_t at = 0; at < f->n_current;) {
+    for (uint64_t at = own; at < end;) {
         if (lud_interrupted())
             return lud_fail(f->error, LUD_INTERRUPTED, "interrupted after %" PRIu64 " states in %d levels",
                             f->levels->n_states, f->levels->n);
         uint64_t first = at;
         int n_workers = 0;
-        for (; n_workers < f->n_threads && at < f->n_current; n_workers++)
-            at += f->n_current - at < block ? f->n_current - at : block;
+        for (; n_workers < f->n_threads && at < end; n_workers++) at += end - at < block ? end - at : block;
 #pragma omp parallel for schedule(static, 1) num_threads(n_workers)
         for (int t = 0; t < n_workers; t++) {
             const uint64_t begin = first + (uint64_t)t * block;
@@ -138,7 +142,8 @@ static lud_status expand_level(finder *f) {
             w->status = lud_expansion_list(&w->out, f->current + begin * f->state_bytes, n, &w->error);
         }
         LUD_TRY(insert_round(f, n_workers));
-        lud_progress_update(&f->progress, f->levels->n_states - f->n_current + at);
+        lud_progress_update(&f->progress,
+                            f->levels->n_states - f->n_current + (at - own) * f->n_current / (end - own));
     }
     return LUD_OK;
 }
@@ -177,6 +182,59 @@ static lud_status sort_level(finder *f) {
     LUD_FREE(items, scratch);
     f->n_current = n;
     return LUD_OK;
+}
+
+/* What a process found in a level. */
+typedef struct found {
+    uint64_t n_states, n_transitions, n_terminal;
+} found;
+
+/* The level that all processes have found together becomes the level in hand of each. */
+static lud_status join_lists(finder *f, const found *all, int size) {
+    size_t *begin = malloc(((size_t)size + 1) * sizeof *begin);
+    if (!begin) return out_of_memory(f);
+    begin[0] = 0;
+    for (int k = 0; k < size; k++) begin[k + 1] = begin[k] + all[k].n_states;
+    const size_t n = begin[size], bytes = n * f->state_bytes;
+    lud_status status = keep_within(f, bytes_held(f) + 2 * bytes);
+    uint8_t *states = status ? NULL : malloc(bytes + 1), *scratch = status ? NULL : malloc(bytes + 1),
+            *merged = NULL;
+    if (!status && (!states || !scratch)) status = out_of_memory(f);
+    status = lud_ranks_agree(f->options->ranks, status, f->error);
+    int64_t n_all;
+    if (!status)
+        status = lud_ranks_join_lists(f->options->ranks, f->current, (int64_t)f->n_current, f->state_bytes,
+                                      states, (int64_t)n, &n_all, f->error);
+    if (!status) {
+        free(f->current);
+        f->n_current = lud_state_merge(states, scratch, f->state_bytes, begin, size, &merged);
+        f->current = merged;
+    }
+    if (states != merged) free(states);
+    if (scratch != merged) free(scratch);
+    free(begin);
+    return status;
+}
+
+static lud_status join_level(finder *f, uint64_t n_transitions, uint64_t n_terminal) {
+    lud_ranks *ranks = f->options->ranks;
+    if (!ranks) return LUD_OK;
+    const int size = lud_ranks_size(ranks);
+    const found own = {f->n_current, f->levels->n_transitions - n_transitions,
+                       f->levels->n_terminal - n_terminal};
+    int64_t n;
+    found *all = malloc((size_t)size * sizeof *all);
+    if (!all) return out_of_memory(f);
+    lud_status status = lud_ranks_join_lists(ranks, &own, 1, sizeof own, all, size, &n, f->error);
+    if (!status) status = join_lists(f, all, size);
+    f->levels->n_transitions = n_transitions;
+    f->levels->n_terminal = n_terminal;
+    for (int k = 0; k < size && !status; k++) {
+        f->levels->n_transitions += all[k].n_transitions;
+        f->levels->n_terminal += all[k].n_terminal;
+    }
+    free(all);
+    return status;
 }
 
 /* Whether all states of the level say the step that comes next: then none of them is in another level. */
@@ -236,6 +294,33 @@ static lud_status begin_with_reset(finder *f) {
     return finish_level(f);
 }
 
+/* The levels of the first process' file come into the files of the others, which are new. */
+static lud_status share_file(finder *f) {
+    lud_ranks *ranks = f->options->ranks;
+    lud_level_file *file = f->options->file;
+    const bool leads = lud_ranks_leads(ranks);
+    struct {
+        uint64_t n_transitions, n_terminal;
+        int32_t n_levels, ended;
+    } has = {file->n_transitions, file->n_terminal, file->n_levels, file->ended};
+    LUD_TRY(lud_ranks_broadcast(ranks, &has, sizeof has, f->error));
+    for (int level = 0; level < has.n_levels; level++) {
+        uint64_t n = leads ? file->levels[level].n_states : 0;
+        LUD_TRY(lud_ranks_broadcast(ranks, &n, sizeof n, f->error));
+        uint8_t *states = malloc(n * f->state_bytes);
+        lud_status status = states ? LUD_OK : out_of_memory(f);
+        if (!status && leads) status = lud_level_file_read(file, level, states, f->error);
+        status = lud_ranks_agree(ranks, status, f->error);
+        if (!status) status = lud_ranks_broadcast(ranks, states, n * f->state_bytes, f->error);
+        if (!status && !leads)
+            status = lud_level_file_append(file, states, n, has.n_transitions, has.n_terminal, f->error);
+        free(states);
+        LUD_TRY(lud_ranks_agree(ranks, status, f->error));
+    }
+    if (!has.ended || leads) return LUD_OK;
+    return lud_level_file_append(file, NULL, 0, has.n_transitions, has.n_terminal, f->error);
+}
+
 /* Takes up the levels of the file: the last one becomes the level in hand. */
 static lud_status begin_with_file(finder *f) {
     const lud_level_file *file = f->options->file;
@@ -265,13 +350,19 @@ static lud_status find(finder *f) {
                                      lud_expansion_block(f->levels->n_joint_actions), f->error));
     LUD_TRY(lud_state_table_create(&f->table, 0, f->error));
     const lud_level_file *file = f->options->file;
-    LUD_TRY(file && file->n_levels ? begin_with_file(f) : begin_with_reset(f));
+    lud_ranks *ranks = f->options->ranks;
+    if (ranks && file) LUD_TRY(lud_ranks_agree(ranks, share_file(f), f->error));
+    LUD_TRY(
+        lud_ranks_agree(ranks, file && file->n_levels ? begin_with_file(f) : begin_with_reset(f), f->error));
     f->progress.before = f->levels->n_before;
     while (f->n_current) {
         lud_progress_note(&f->progress, "level %d, %" PRIu64 " states wide", f->levels->n - 1, f->n_current);
-        LUD_TRY(expand_level(f));
-        LUD_TRY(sort_level(f));
-        LUD_TRY(finish_level(f));
+        const uint64_t n_transitions = f->levels->n_transitions, n_terminal = f->levels->n_terminal;
+        lud_status status = expand_level(f);
+        if (!status) status = sort_level(f);
+        LUD_TRY(lud_ranks_agree(ranks, status, f->error));
+        LUD_TRY(join_level(f, n_transitions, n_terminal));
+        LUD_TRY(lud_ranks_agree(ranks, finish_level(f), f->error));
     }
     return LUD_OK;
 }

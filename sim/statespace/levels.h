@@ -19,6 +19,9 @@ typedef struct lud_levels_options {
     lud_level_file *file; /* gets the levels; those it has are not found again. Null: they are only counted */
     int n_threads;        /* 0: OpenMP's default */
     FILE *progress;       /* where progress is shown, or null */
+    /* null: one process. Each lists the successors of a stretch of every level, then all have all that were
+     * found. The levels of the first one's file are those of all, and every process has a file of its own. */
+    struct lud_ranks *ranks;
 } lud_levels_options;
 
 typedef struct lud_levels {

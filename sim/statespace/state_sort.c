@@ -143,3 +143,46 @@ void lud_state_sort(const uint8_t *states, size_t state_bytes, lud_sort_item *it
         }
     }
 }
+
+/* Two lists become one; returns its length. */
+static size_t merge_two(const uint8_t *a, size_t n_a, const uint8_t *b, size_t n_b, size_t state_bytes,
+                        uint8_t *to) {
+    const uint8_t *a_end = a + n_a * state_bytes, *b_end = b + n_b * state_bytes;
+    const uint8_t *const begin = to;
+    while (a < a_end && b < b_end) {
+        const int compared = memcmp(a, b, state_bytes);
+        memcpy(to, compared <= 0 ? a : b, state_bytes);
+        to += state_bytes;
+        if (compared <= 0) a += state_bytes;
+        if (compared >= 0) b += state_bytes;
+    }
+    memcpy(to, a, (size_t)(a_end - a));
+    to += a_end - a;
+    memcpy(to, b, (size_t)(b_end - b));
+    to += b_end - b;
+    return (size_t)(to - begin) / state_bytes;
+}
+
+size_t lud_state_merge(uint8_t *states, uint8_t *scratch, size_t state_bytes, size_t *begin, int n_lists,
+                       uint8_t **merged) {
+    *merged = states;
+    while (n_lists > 1) {
+        size_t n = 0;
+        int made = 0;
+        for (int k = 0; k < n_lists; k += 2) {
+            const size_t from = begin[k], middle = begin[k + 1],
+                         to = k + 2 <= n_lists ? begin[k + 2] : middle;
+            const size_t length =
+                merge_two(*merged + from * state_bytes, middle - from, *merged + middle * state_bytes,
+                          to - middle, state_bytes, scratch + n * state_bytes);
+            begin[made++] = n; /* made <= k: what it had was read */
+            n += length;
+        }
+        begin[made] = n;
+        n_lists = made;
+        uint8_t *swapped = *merged;
+        *merged = scratch;
+        scratch = swapped;
+    }
+    return begin[n_lists];
+}

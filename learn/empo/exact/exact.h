@@ -53,6 +53,7 @@ typedef struct lud_empo_run {
      * null: not. Only lud_empo_solve_levels does. */
     void (*states_done)(void *context, uint64_t begin, uint64_t end);
     void *context;
+    struct lud_ranks *ranks; /* null: one process. Only lud_empo_solve_levels divides its work */
 } lud_empo_run;
 
 /* Checks roles, goals and parameters and lays out the problem. Errors: an agent without a role, a person

@@ -6,6 +6,7 @@
 
 #include "base/interrupt.h"
 #include "base/progress.h"
+#include "base/ranks/ranks.h"
 #include "learn/empo/exact/one_state.h"
 #include "learn/empo/exact/open_goals.h"
 #include "sim/statespace/expansion.h"
@@ -99,7 +100,7 @@ static lud_status solve_block(level_sweep *s, worker *w, int level, uint64_t beg
 
 /* ---- a level ---- */
 
-static lud_status solve_slab(level_sweep *s, int level, uint64_t begin, uint64_t end, lud_error *error) {
+static lud_status solve_states(level_sweep *s, int level, uint64_t begin, uint64_t end, lud_error *error) {
     const uint64_t done = s->layers->begin[s->layers->n] - s->layers->begin[level + 1];
     const uint64_t most = s->workers[0].out.block_states;
     uint64_t block = (end - begin) / (uint64_t)(s->n_threads * SHARES) + 1;
@@ -129,6 +130,37 @@ static lud_status solve_slab(level_sweep *s, int level, uint64_t begin, uint64_t
     }
     if (stopped) return lud_fail(error, LUD_INTERRUPTED, "interrupted in level %d", level);
     return LUD_OK;
+}
+
+/* Each process solves a stretch of the slab; then all have the records and credits of all of it. */
+static lud_status solve_slab(level_sweep *s, int level, uint64_t begin, uint64_t end, lud_error *error) {
+    lud_ranks *ranks = s->run->ranks;
+    const int rank = lud_ranks_rank(ranks), size = lud_ranks_size(ranks);
+    const int64_t n = (int64_t)(end - begin);
+    const uint64_t first = begin + (uint64_t)lud_share_begin(n, size, rank),
+                   last = begin + (uint64_t)lud_share_begin(n, size, rank + 1);
+    LUD_TRY(lud_ranks_agree(ranks, solve_states(s, level, first, last, error), error));
+    const size_t width = (size_t)s->game.width;
+    const lud_ranks_array solved[] = {
+        {record_at(s, begin), (size_t)s->game.record_doubles * sizeof(double), 1, n},
+        {s->credits + (begin - s->layers->begin[level]) * width, width * sizeof(double), 1, n}};
+    return lud_ranks_complete(ranks, solved, 2, size, error);
+}
+
+/* The first of the states in which somebody has no power, of those that all processes have met. */
+static lud_status find_powerless(level_sweep *s, lud_error *error) {
+    lud_ranks *ranks = s->run->ranks;
+    const int size = lud_ranks_size(ranks);
+    int64_t n;
+    if (!ranks) return LUD_OK;
+    lud_empo_powerless *all = malloc((size_t)size * sizeof *all);
+    lud_status status = all ? LUD_OK : lud_no_memory(error, "solving by levels");
+    status = lud_ranks_agree(ranks, status, error);
+    if (!status) status = lud_ranks_join_lists(ranks, &s->powerless, 1, sizeof *all, all, size, &n, error);
+    for (int k = 0; k < size && !status; k++)
+        if (all[k].state < s->powerless.state) s->powerless = all[k];
+    free(all);
+    return status;
 }
 
 /* The table of a level's states. */
@@ -173,6 +205,7 @@ static lud_status solve_level(level_sweep *s, int level, lud_error *error) {
         if (s->run->states_done) s->run->states_done(s->run->context, at, to);
         at = to;
     }
+    LUD_TRY(find_powerless(s, error));
     if (s->powerless.state != UINT64_MAX)
         return lud_empo_no_open_goal(s->problem->model, &s->problem->layout, s->powerless.human,
                                      state_at(s, s->powerless.state), error);
@@ -183,6 +216,8 @@ static lud_status solve_level(level_sweep *s, int level, lud_error *error) {
 static lud_status recall(level_sweep *s, int level, lud_error *error) {
     const uint64_t begin = s->layers->begin[level], end = s->layers->begin[level + 1];
     LUD_TRY(take_credits(s, level, error));
+    LUD_TRY(lud_ranks_broadcast(s->run->ranks, record_at(s, begin),
+                                (end - begin) * (uint64_t)s->game.record_doubles * sizeof(double), error));
 #pragma omp parallel for schedule(static) num_threads(s->n_threads)
     for (uint64_t index = begin; index < end; index++)
         lud_empo_state_recall(s->problem, &s->game, state_at(s, index),
@@ -215,8 +250,9 @@ static lud_status sweep_back(level_sweep *s, lud_error *error) {
     if (level < s->layers->n) LUD_TRY(recall(s, level, error));
     s->progress.before = s->layers->begin[s->layers->n] - s->layers->begin[level];
     while (level-- > 0) {
-        LUD_TRY(solve_level(s, level, error));
-        if (run->level_done) LUD_TRY(run->level_done(run->context, level, error));
+        LUD_TRY(lud_ranks_agree(run->ranks, solve_level(s, level, error), error));
+        const lud_status noted = run->level_done ? run->level_done(run->context, level, error) : LUD_OK;
+        LUD_TRY(lud_ranks_agree(run->ranks, noted, error));
     }
     return LUD_OK;
 }

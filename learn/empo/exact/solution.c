@@ -452,6 +452,37 @@ lud_status lud_empo_solution_create_from(const char *path, const lud_empo_proble
     return status;
 }
 
+lud_status lud_empo_solution_create_beside(const lud_empo_problem *problem, const lud_empo_states *states,
+                                           lud_empo_solution **solution, lud_error *error) {
+    lud_empo_header header;
+    fill_header(problem, states, &header);
+    lud_empo_solution *s = solution_new("", false);
+    if (!s) return lud_no_memory(error, "the solution");
+    void *memory = mmap(NULL, header.file_bytes, PROT_READ | PROT_WRITE,
+                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (memory == MAP_FAILED) {
+        lud_empo_solution_close(s);
+        return lud_no_memory(error, "the solution");
+    }
+    s->header = memory;
+    s->bytes = header.file_bytes;
+    *s->header = header;
+    s->header->first_level = (int64_t)header.n_states;
+    find_parts(s);
+    memcpy((uint8_t *)memory + header.layers_at, states->layer_begin,
+           (header.n_layers + 1) * sizeof(uint64_t));
+    lud_status status = LUD_OK;
+    for (int i = 0; i < states->n_layers && !status; i++)
+        status = states->read(
+            states->context, i,
+            (uint8_t *)memory + header.states_at + states->layer_begin[i] * header.state_bytes, error);
+    if (status == LUD_OK)
+        *solution = s;
+    else
+        lud_empo_solution_close(s);
+    return status;
+}
+
 lud_status lud_empo_solution_finish_level(lud_empo_solution *solution, int level, lud_error *error) {
     /* the records must be on the disk before the header says so */
     if (msync(solution->header, solution->bytes, MS_SYNC) != 0) return io_error(solution, "write", error);

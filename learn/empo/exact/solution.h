@@ -60,6 +60,10 @@ lud_status lud_empo_solution_create(const char *path, const lud_empo_problem *pr
 lud_status lud_empo_solution_create_from(const char *path, const lud_empo_problem *problem,
                                          const lud_empo_states *states, bool resume,
                                          lud_empo_solution **solution, lud_error *error);
+/* The same in this process' memory, for one that solves beside others: there is no file, and what is released
+ * is forgotten. Records take memory from when they are written until they are released. */
+lud_status lud_empo_solution_create_beside(const lud_empo_problem *problem, const lud_empo_states *states,
+                                           lud_empo_solution **solution, lud_error *error);
 /* Notes in the file that levels from `level` on are finished, after their records have reached the disk. */
 lud_status lud_empo_solution_finish_level(lud_empo_solution *solution, int level, lud_error *error);
 /* The records of a layer are not needed in memory for now: they stay in the file and come back when read. */

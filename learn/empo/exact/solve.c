@@ -1,12 +1,14 @@
 #include "learn/empo/exact/solve.h"
 
 #include <limits.h>
+#include <stdlib.h>
 #include <unistd.h>
 
 #include <xxhash.h>
 
 #include "base/clock.h"
 #include "base/file.h"
+#include "base/ranks/ranks.h"
 #include "learn/empo/exact/level_sweep.h"
 #include "learn/empo/exact/open_goals.h"
 #include "learn/empo/exact/options.h"
@@ -53,26 +55,56 @@ static lud_status world_key(const lud_scenario *scenario, uint64_t *key, lud_err
     return status;
 }
 
-static lud_status find_levels(lud_empo_case *c, const lud_empo_solve_options *options, lud_error *error) {
-    const lud_model *model = c->scenario->model;
+/* A file of levels without a name, for a process that solves beside the one that has the folder. */
+static lud_status open_unnamed(size_t state_bytes, uint64_t key, lud_level_file **file, lud_error *error) {
+    lud_text folder = {0}, path = {0};
+    const char *place = getenv("TMPDIR");
+    lud_text_append(&folder, "%s/ludus-levels-XXXXXX", place && *place ? place : "/tmp");
+    if (folder.failed) return lud_no_memory(error, "a path");
+    lud_status status =
+        mkdtemp(folder.bytes)
+            ? LUD_OK
+            : lud_fail(error, LUD_ERROR_IO, "%s: no folder for levels can be made", folder.bytes);
+    if (status == LUD_OK) {
+        lud_text_append(&path, "%s/levels", folder.bytes);
+        status = path.failed ? lud_no_memory(error, "a path")
+                             : lud_level_file_open(path.bytes, state_bytes, key, false, file, error);
+        if (status == LUD_OK) lud_level_file_discard(*file); /* it stays open */
+        rmdir(folder.bytes);
+    }
+    lud_text_free(&folder);
+    lud_text_free(&path);
+    return status;
+}
+
+static lud_status open_level_file(lud_empo_case *c, const lud_empo_solve_options *options, lud_error *error) {
+    const size_t state_bytes = c->scenario->model->layout.state_bytes;
     uint64_t key = 0;
+    LUD_TRY(world_key(c->scenario, &key, error));
+    if (!lud_ranks_leads(options->ranks)) return open_unnamed(state_bytes, key, &c->level_file, error);
     lud_text path = {0};
     lud_text_append(&path, "%s/solution.empo.levels.partial", options->run);
-    lud_status status = path.failed ? lud_no_memory(error, "a path") : world_key(c->scenario, &key, error);
-    if (status == LUD_OK) status = lud_empo_problem_of_model(model, &c->options.theory, &c->problem, error);
-    if (status == LUD_OK)
-        status = lud_level_file_open(path.bytes, model->layout.state_bytes, key, options->resume,
-                                     &c->level_file, error);
+    const lud_status status = path.failed ? lud_no_memory(error, "a path")
+                                          : lud_level_file_open(path.bytes, state_bytes, key, options->resume,
+                                                                &c->level_file, error);
     lud_text_free(&path);
-    if (status != LUD_OK) return status;
+    return status;
+}
+
+static lud_status find_levels(lud_empo_case *c, const lud_empo_solve_options *options, lud_error *error) {
+    const lud_model *model = c->scenario->model;
+    lud_status status = lud_empo_problem_of_model(model, &c->options.theory, &c->problem, error);
+    if (status == LUD_OK) status = open_level_file(c, options, error);
+    LUD_TRY(lud_ranks_agree(options->ranks, status, error));
     const lud_levels_options levels = {.seed = (uint64_t)c->scenario->run.seed,
                                        .memory_limit = options->memory_limit,
                                        .bytes_beside = lud_empo_level_bytes_beside(&c->problem->layout),
                                        .file = c->level_file,
                                        .n_threads = options->n_threads,
-                                       .progress = options->progress};
+                                       .progress = options->progress,
+                                       .ranks = options->ranks};
     status = lud_levels_find(model, &levels, &c->levels, error);
-    if (status == LUD_ERROR_UNSUPPORTED) { /* nothing to go on from */
+    if (status == LUD_ERROR_UNSUPPORTED && lud_ranks_leads(options->ranks)) { /* nothing to go on from */
         lud_level_file_discard(c->level_file);
         lud_run_lock_release(&c->lock);
         rmdir(options->run); /* where it is empty */
@@ -89,7 +121,9 @@ lud_status lud_empo_case_open(const lud_scenario *scenario, const lud_empo_solve
     if (status == LUD_OK && options->run)
         status = lud_empo_check_open_goals(scenario->model, &c->policies.layout, (uint64_t)scenario->run.seed,
                                            error);
-    if (status == LUD_OK && options->run) status = lud_run_lock_take(options->run, &c->lock, error);
+    if (status == LUD_OK && options->run && lud_ranks_leads(options->ranks))
+        status = lud_run_lock_take(options->run, &c->lock, error);
+    status = lud_ranks_agree(options->ranks, status, error);
     double started = lud_clock_seconds();
     if (status == LUD_OK)
         status = options->method == LUD_EMPO_BY_LEVELS ? find_levels(c, options, error)
@@ -149,13 +183,13 @@ static lud_status begin_run(const lud_scenario *scenario, const lud_empo_exact_o
 
 typedef struct level_writer {
     lud_empo_solution *solution;
-    bool by_levels;
+    bool by_levels, writes;
     int finished, noted; /* levels from these on are finished, and are noted in the file as such */
     double written;      /* when they last were */
 } level_writer;
 
 static lud_status note_finished(level_writer *w, lud_error *error) {
-    if (w->finished == w->noted) return LUD_OK;
+    if (w->finished == w->noted || !w->writes) return LUD_OK;
     w->noted = w->finished;
     w->written = lud_clock_seconds();
     return lud_empo_solution_finish_level(w->solution, w->finished, error);
@@ -180,12 +214,22 @@ static lud_status read_level(void *context, int level, uint8_t *states, lud_erro
     return lud_level_file_read(context, level, states, error);
 }
 
-static lud_status create_solution(const lud_empo_case *c, const char *path, bool resume,
-                                  lud_empo_solution **solution, lud_error *error) {
-    if (c->space) return lud_empo_solution_create(path, c->problem, resume, solution, error);
+static lud_status create_solution(const lud_empo_case *c, const char *path,
+                                  const lud_empo_solve_options *options, lud_empo_solution **solution,
+                                  lud_error *error) {
+    if (c->space) return lud_empo_solution_create(path, c->problem, options->resume, solution, error);
+    lud_ranks *ranks = options->ranks;
     const lud_empo_states states = {c->levels.n_states, c->levels.n, c->levels.begin, read_level,
                                     c->level_file};
-    return lud_empo_solution_create_from(path, c->problem, &states, resume, solution, error);
+    lud_status status =
+        lud_ranks_leads(ranks)
+            ? lud_empo_solution_create_from(path, c->problem, &states, options->resume, solution, error)
+            : lud_empo_solution_create_beside(c->problem, &states, solution, error);
+    LUD_TRY(lud_ranks_agree(ranks, status, error));
+    int64_t first_level = (*solution)->header->first_level;
+    status = lud_ranks_broadcast(ranks, &first_level, sizeof first_level, error);
+    if (!lud_ranks_leads(ranks)) (*solution)->header->first_level = first_level;
+    return status;
 }
 
 static lud_status sweep(const lud_empo_case *c, const lud_empo_solution *s, const lud_empo_run *run,
@@ -200,15 +244,16 @@ lud_status lud_empo_case_solve(lud_empo_case *c, const lud_empo_solve_options *o
     *solution = NULL;
     lud_status status = LUD_OK;
     char key[LUD_KEY_BYTES];
+    const bool leads = lud_ranks_leads(options->ranks);
     lud_text solution_path = {0};
     lud_text_append(&solution_path, "%s/solution.empo", options->run);
     if (solution_path.failed) status = lud_no_memory(error, "a path");
     lud_empo_solution *s = NULL;
-    if (status == LUD_OK) status = create_solution(c, solution_path.bytes, options->resume, &s, error);
+    if (status == LUD_OK) status = create_solution(c, solution_path.bytes, options, &s, error);
     if (status == LUD_OK) {
         lud_empo_hooks hooks;
         lud_empo_policies_hook(&c->policies, &hooks);
-        level_writer writer = {s, !c->space, INT_MAX, INT_MAX, lud_clock_seconds()};
+        level_writer writer = {s, !c->space, leads, INT_MAX, INT_MAX, lud_clock_seconds()};
         lud_empo_run run = {.records = s->records,
                             .hooks = &hooks,
                             .n_threads = options->n_threads,
@@ -218,7 +263,8 @@ lud_status lud_empo_case_solve(lud_empo_case *c, const lud_empo_solve_options *o
                             .device_may_fail = options->device_may_fail,
                             .level_done = note_level,
                             .states_done = let_go,
-                            .context = &writer};
+                            .context = &writer,
+                            .ranks = options->ranks};
         double started = lud_clock_seconds();
         status = sweep(c, s, &run, error);
         c->solve_seconds = lud_clock_seconds() - started;
@@ -226,16 +272,17 @@ lud_status lud_empo_case_solve(lud_empo_case *c, const lud_empo_solve_options *o
             status = lud_fail(error, LUD_INTERRUPTED, "interrupted; the last levels could not be noted");
     }
     /* last, so that what is unfinished does not look like a RUN and does not change what was one */
-    if (status == LUD_OK) status = begin_run(c->scenario, &c->options, options->run, key, error);
-    if (status == LUD_OK) status = lud_empo_solution_commit(s, key, error);
-    if (status == LUD_OK) lud_level_file_discard(c->level_file);
-    if (status == LUD_ERROR_INPUT || status == LUD_ERROR_NUMERIC) { /* going on would fail again */
+    if (status == LUD_OK && leads) status = begin_run(c->scenario, &c->options, options->run, key, error);
+    if (status == LUD_OK && leads) status = lud_empo_solution_commit(s, key, error);
+    status = lud_ranks_agree(options->ranks, status, error);
+    if (status == LUD_OK && leads) lud_level_file_discard(c->level_file);
+    if ((status == LUD_ERROR_INPUT || status == LUD_ERROR_NUMERIC) && leads) { /* going on would fail again */
         lud_empo_solution_discard(s);
         lud_level_file_discard(c->level_file);
         lud_run_lock_release(&c->lock);
         rmdir(options->run); /* where it is empty */
     }
-    if (status == LUD_OK)
+    if (status == LUD_OK && leads)
         *solution = s;
     else
         lud_empo_solution_close(s);

@@ -24,6 +24,9 @@ typedef struct lud_empo_solve_options {
     FILE *progress;       /* or null */
     lud_device *device;   /* solves the levels if it can; null: the processors */
     bool device_may_fail; /* the processors take over where its memory is too small */
+    /* null: one process. By levels only; each solves a stretch of every level, the first has the folder and
+     * writes, the others have their levels in a file without a name in TMPDIR (/tmp). */
+    struct lud_ranks *ranks;
 } lud_empo_solve_options;
 
 /* How large a world turned out to be. */
@@ -54,6 +57,7 @@ lud_status lud_empo_case_open(const lud_scenario *scenario, const lud_empo_solve
 void lud_empo_case_close(lud_empo_case *c);
 lud_empo_size lud_empo_case_size(const lud_empo_case *c);
 
-/* Solves into RUN. The solution is open for reading afterwards; close it with lud_empo_solution_close. */
+/* Solves into RUN. The solution is open for reading afterwards; close it with lud_empo_solution_close. Of
+ * several processes only the first has one. */
 lud_status lud_empo_case_solve(lud_empo_case *c, const lud_empo_solve_options *options,
                                lud_empo_solution **solution, lud_error *error);
