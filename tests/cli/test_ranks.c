@@ -227,6 +227,93 @@ static void rankings_are_the_same(void **state) {
     expect_same("eval proof-1 --json | grep -v seconds", "log", "mrr");
 }
 
+/* ---- solutions ---- */
+
+static void rest(int milliseconds) {
+    nanosleep(&(struct timespec){milliseconds / 1000, milliseconds % 1000 * 1000000}, NULL);
+}
+
+/* The process that is number `rank` of the launcher's. */
+static pid_t find_rank(pid_t launcher, int rank) {
+    char command[256], line[64] = "";
+    snprintf(command, sizeof command, "pgrep -P %d | sed -n %dp", (int)launcher, rank + 1);
+    FILE *stream = popen(command, "r");
+    if (!stream || !fgets(line, sizeof line, stream)) line[0] = '\0';
+    if (stream) pclose(stream);
+    return (pid_t)atoi(line);
+}
+
+#define LARGE "solve " SCENARIOS "empo/large.yaml -q --set multigrid.max_steps=11 "
+
+static uint64_t hash_solution(const char *run) {
+    char name[128], path[256];
+    snprintf(name, sizeof name, "%s/solution.empo", run);
+    lud_arena *arena = lud_arena_create(0);
+    char *bytes;
+    size_t n;
+    lud_error error = {0};
+    if (lud_file_read(arena, path_of(name, path), 1 << 30, &bytes, &n, &error)) fail_msg("%s", error.text);
+    const uint64_t hash = XXH3_64bits(bytes, n);
+    lud_arena_destroy(arena);
+    return hash;
+}
+
+static void solutions_are_the_same(void **state) {
+    (void)state;
+    if (!there_is_mpi()) skip();
+    assert_int_equal(ludus(1, 2, LARGE "-o graph --method graph"), 0);
+    const uint64_t hash = hash_solution("graph");
+    for (int n = 1; n <= 4; n++) {
+        char run[32];
+        snprintf(run, sizeof run, "solved-%d", n);
+        if (ludus(n, 1 + (n == 2), LARGE "-o %s --method levels", run)) expect_log("no error");
+        if (hash_solution(run) != hash) fail_msg("%d processes have another solution than 1", n);
+    }
+    /* a person whom no goal is open to: the same words */
+    const char *const closed =
+        "solve " SCENARIOS "empo/fetch_the_key.yaml -q -o no --set 'goals=[{cell: [4, 3]}]'";
+    assert_int_equal(ludus(1, 1, "%s", closed), 2);
+    lud_arena *arena = lud_arena_create(0);
+    const char *told = read_text(arena, "log");
+    assert_int_equal(ludus(3, 1, "%s", closed), 2);
+    assert_memory_equal(read_text(arena, "log"), told, strlen(told)); /* the launcher has its own to add */
+    lud_arena_destroy(arena);
+    assert_int_equal(ludus(2, 1, LARGE "-o no --method graph"), 2);
+    expect_log("several processes solve by levels: --method graph");
+    assert_int_equal(ludus(2, 1, LARGE "-o no -x csv"), 2);
+    expect_log("several processes solve by levels: --export writes the graph");
+    assert_int_equal(ludus(2, 1, "solve " SCENARIOS "proof/family_tree.yaml -o no"), 2);
+    expect_log("proofs are searched by one process; 2 were started");
+}
+
+/* Stopped or killed anywhere, others go on to the same bytes. */
+static void solutions_go_on(void **state) {
+    (void)state;
+    if (!there_is_mpi()) skip();
+    const uint64_t hash = hash_solution("graph");
+    for (uint32_t k = 0; k < 6; k++) {
+        const lud_words w = lud_draw((lud_random_key){12, 0}, k, 0, LUD_PURPOSE_USER, 0);
+        const int n = 2 + (int)(w.v[0] % 3);
+        char command[1024];
+        int how = 0;
+        snprintf(command, sizeof command,
+                 "cd '%s'; rm -rf stopped; OMP_NUM_THREADS=1 " LAUNCH "%d " PROGRAM " " LARGE
+                 "-o stopped >log 2>&1",
+                 folder, n);
+        const pid_t process = fork();
+        if (process == 0) {
+            execl("/bin/sh", "sh", "-c", command, (char *)NULL);
+            _exit(127);
+        }
+        rest(300 + (int)(w.v[1] % 700));
+        const pid_t rank = k % 2 ? find_rank(process, (int)(w.v[2] % (uint32_t)n)) : 0;
+        kill(rank > 1 ? rank : process, rank > 1 ? SIGKILL : SIGINT);
+        waitpid(process, &how, 0);
+        if (ludus(1 + (int)(k % 4), 1, LARGE "-o stopped --resume")) expect_log("no error");
+        if (hash_solution("stopped") != hash) fail_msg("stop %u: another solution", k);
+    }
+}
+
 static void sweeps_are_the_same(void **state) {
     (void)state;
     if (!there_is_mpi()) skip();
@@ -294,10 +381,6 @@ static pid_t begin(int t, int n, const char *run, bool resumes) {
     return process;
 }
 
-static void rest(int milliseconds) {
-    nanosleep(&(struct timespec){milliseconds / 1000, milliseconds % 1000 * 1000000}, NULL);
-}
-
 /* Waits until the run has a checkpoint, or the process has ended. */
 static void wait_for_checkpoint(const char *run, pid_t process) {
     char name[128], path[256];
@@ -307,16 +390,6 @@ static void wait_for_checkpoint(const char *run, pid_t process) {
         if (waitid(P_PID, (id_t)process, &info, WEXITED | WNOHANG | WNOWAIT) == 0 && info.si_pid == process)
             return;
     }
-}
-
-/* The process that is number `rank` of the launcher's. */
-static pid_t find_rank(pid_t launcher, int rank) {
-    char command[256], line[64] = "";
-    snprintf(command, sizeof command, "pgrep -P %d | sed -n %dp", (int)launcher, rank + 1);
-    FILE *stream = popen(command, "r");
-    if (!stream || !fgets(line, sizeof line, stream)) line[0] = '\0';
-    if (stream) pclose(stream);
-    return (pid_t)atoi(line);
 }
 
 /* The run of training t that was never stopped. */
@@ -437,6 +510,8 @@ static void what_cannot_be_is_told(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(trainings_are_the_same),
                                        cmocka_unit_test(rankings_are_the_same),
+                                       cmocka_unit_test(solutions_are_the_same),
+                                       cmocka_unit_test(solutions_go_on),
                                        cmocka_unit_test(sweeps_are_the_same),
                                        cmocka_unit_test(experiments_are_the_same),
                                        cmocka_unit_test(sweeps_of_trainings_are_the_same),

@@ -425,9 +425,41 @@ static void test_sort(void **state) {
     }
 }
 
+/* Sorted lists with states in common, none, or all of them, against marks of what is in any. */
+static void test_merge(void **state) {
+    (void)state;
+    enum { MOST = 700, LISTS = 9 };
+    for (int n_lists = 1; n_lists <= LISTS; n_lists++)
+        for (uint32_t share = 0; share <= 4; share++) {
+            uint8_t states[LISTS * MOST * 3], scratch[sizeof states], *merged;
+            size_t begin[LISTS + 1] = {0}, n_marked = 0;
+            bool marked[MOST] = {false};
+            for (int k = 0; k < n_lists; k++) {
+                begin[k + 1] = begin[k];
+                for (uint32_t i = 0; i < MOST; i++) {
+                    const lud_random_key key = {(uint64_t)n_lists, share};
+                    if (lud_draw(key, i, (uint32_t)k, LUD_PURPOSE_USER, 0).v[0] % 4 >= share) continue;
+                    uint8_t *one = states + 3 * begin[k + 1]++;
+                    one[0] = (uint8_t)(i * 90 >> 16); /* so that all bytes differ, the first seldom */
+                    one[1] = (uint8_t)(i * 90 >> 8);
+                    one[2] = (uint8_t)(i * 90);
+                    n_marked += !marked[i];
+                    marked[i] = true;
+                }
+            }
+            assert_int_equal(lud_state_merge(states, scratch, 3, begin, n_lists, &merged), n_marked);
+            for (uint32_t i = 0; i < MOST; i++) {
+                if (!marked[i]) continue;
+                assert_int_equal(merged[0] << 16 | merged[1] << 8 | merged[2], i * 90);
+                merged += 3;
+            }
+        }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_sort),
+        cmocka_unit_test(test_merge),
         cmocka_unit_test(test_against_plain_search),
         cmocka_unit_test(test_same_for_any_number_of_threads),
         cmocka_unit_test(test_starts),
