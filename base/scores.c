@@ -137,3 +137,41 @@ bool lud_scores_improvement(const lud_scores *a, const lud_scores *b, int resamp
     free(of_b.chosen);
     return memory;
 }
+
+/* The mean of a table in which entry i of an axis counts times[axis][i] times. */
+static double weighted_mean(const double *score, const int *n, int n_axes, int *const *times) {
+    if (n_axes == 0) return *score;
+    size_t stride = 1;
+    for (int a = 1; a < n_axes; a++) stride *= (size_t)n[a];
+    double sum = 0.0;
+    for (int i = 0; i < n[0]; i++)
+        if (times[0][i] > 0)
+            sum += times[0][i] * weighted_mean(score + (size_t)i * stride, n + 1, n_axes - 1, times + 1);
+    return sum / n[0];
+}
+
+bool lud_scores_crossed(const double *score, const int *n, int n_axes, int resamples, uint64_t seed,
+                        lud_interval *interval) {
+    int total = 0, *times[LUD_SCORES_AXES];
+    for (int a = 0; a < n_axes; a++) total += n[a];
+    int *all = malloc((size_t)total * sizeof *all + 1);
+    double *values = malloc((size_t)resamples * sizeof *values + 1);
+    const bool memory = all && values;
+    for (int a = 0, first = 0; memory && a < n_axes; first += n[a++]) times[a] = all + first;
+    for (int i = 0; memory && i < total; i++) all[i] = 1;
+    if (memory) interval->value = interval->low = interval->high = weighted_mean(score, n, n_axes, times);
+    for (int r = 0; memory && r < resamples; r++) {
+        memset(all, 0, (size_t)total * sizeof *all);
+        for (int a = 0; a < n_axes; a++)
+            for (int k = 0; k < n[a]; k++) {
+                const lud_words w = lud_draw((lud_random_key){seed, (uint32_t)r}, (uint32_t)a, (uint32_t)k,
+                                             LUD_PURPOSE_USER, 0);
+                times[a][lud_below(w.v[0], (uint32_t)n[a])]++;
+            }
+        values[r] = weighted_mean(score, n, n_axes, times);
+    }
+    if (memory && resamples > 0) middle(values, resamples, interval);
+    free(all);
+    free(values);
+    return memory;
+}

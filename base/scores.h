@@ -39,3 +39,11 @@ bool lud_scores_aggregate(const lud_scores *scores, lud_aggregate aggregate, int
  * above. */
 bool lud_scores_improvement(const lud_scores *a, const lud_scores *b, int resamples, uint64_t seed,
                             lud_interval *interval);
+
+enum { LUD_SCORES_AXES = 8 };
+/* The mean of a table score[n[0]][n[1]]..[n[n_axes - 1]] whose axes are samples of their own, such as
+ * trainings of those who play together; its interval holds the middle 95 % of `resamples` bootstrap samples,
+ * in each of which every axis is drawn with replacement by itself (Owen, "The pigeonhole bootstrap", Annals
+ * of Applied Statistics 2007). False when memory is out. */
+bool lud_scores_crossed(const double *score, const int *n, int n_axes, int resamples, uint64_t seed,
+                        lud_interval *interval);

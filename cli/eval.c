@@ -319,7 +319,11 @@ const lud_verb lud_verb_eval = {
         "learner.evaluation (--set learner.evaluation.beam=10).\n\n"
         "With --cross every RUN plays every side of the first one's scenario against every other; behind a\n"
         "RUN may also stand policies, as `random` or '{type: villager, craft: raider}', and in its place a\n"
-        "scenario. Intervals are bootstrapped over episodes, which have the same seeds in every pairing.\n\n"
+        "scenario. Intervals are bootstrapped over episodes, which have the same seeds in every pairing. A "
+        "folder\n"
+        "that holds several RUNs (one training with other seeds) is one player: all of them play, and "
+        "intervals\n"
+        "are over trainings.\n\n"
         "example: ludus eval runs/key --policy random\n"
         "         ludus eval runs/a runs/b random --cross\n",
     .run = run};

@@ -71,6 +71,7 @@ static lud_status open_window(const lud_view_section *view, SDL_Window **window,
                                SDL_WINDOW_RESIZABLE | SDL_WINDOW_ALLOW_HIGHDPI);
     if (!*window) return no_display(error);
     SDL_SetWindowMinimumSize(*window, SDL_min(480, width), SDL_min(320, height));
+    SDL_StartTextInput(); /* numbers are typed in the editor */
     /* Pictures are drawn on the processor, as recordings are: starting a graphics driver takes longer than
      * all the rest together, a picture takes a millisecond. Who wants another asks by SDL_RENDER_DRIVER. */
     if (SDL_getenv("SDL_RENDER_DRIVER"))

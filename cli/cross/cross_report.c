@@ -168,8 +168,13 @@ static void print_all(const lud_cross *c, style s, lud_text *out) {
     lud_text_append(
         out,
         "%s, %" PRId64
-        " episodes a pairing; returns are means over the agents of a side, with intervals of 95 %%\n",
-        c->scenario->name, c->episodes);
+        " episodes a pairing%s; returns are means over the agents of a side, with intervals of 95 %%%s\n",
+        c->scenario->name, c->episodes, c->several ? " of trainings" : "",
+        c->several ? " over trainings" : "");
+    for (int p = 0, n = 0; p < c->n_players; p++)
+        if (c->runs[p].n > 1)
+            lud_text_append(out, "%s%s: %d trainings", n++ ? ", " : "", c->players[p], c->runs[p].n);
+    if (c->several) lud_text_append(out, "\n");
     if (c->n_sides > 2) {
         const table t = list(c);
         lud_text_append(out, "\n");
@@ -212,10 +217,15 @@ static json_t *all_json(const lud_cross *c) {
             if (c->sides[s].acts[i]) json_array_append_new(agents, json_integer(i));
         json_array_append_new(sides, json_pack("{s:s, s:o}", "name", c->sides[s].name, "agents", agents));
     }
-    for (int p = 0; p < c->n_players; p++) json_array_append_new(players, json_string(c->players[p]));
+    json_t *trainings = c->several ? json_array() : NULL; /* left out where there is one of each */
+    for (int p = 0; p < c->n_players; p++) {
+        json_array_append_new(players, json_string(c->players[p]));
+        if (c->several) json_array_append_new(trainings, json_integer(c->runs[p].n));
+    }
     for (int p = 0; p < c->n_pairings; p++) json_array_append_new(pairings, pairing_json(c, p));
-    return json_pack("{s:s, s:I, s:o, s:o, s:o}", "scenario", c->scenario->name, "episodes",
-                     (json_int_t)c->episodes, "sides", sides, "players", players, "pairings", pairings);
+    return json_pack("{s:s, s:I, s:o, s:o, s:o*, s:o}", "scenario", c->scenario->name, "episodes",
+                     (json_int_t)c->episodes, "sides", sides, "players", players, "trainings", trainings,
+                     "pairings", pairings);
 }
 
 /* ---- the verb ---- */
@@ -253,12 +263,23 @@ static lud_status show(const lud_cross *c, const lud_cross_request *q, lud_error
     return lud_flush_output(error);
 }
 
+/* That of the first player, or of its first training. */
+static lud_status open_scenario(const lud_cross_request *q, lud_scenario **scenario, lud_error *error) {
+    lud_arena *arena = lud_arena_create(0);
+    lud_cross_player_runs runs;
+    lud_status status =
+        arena ? lud_cross_runs(arena, q->players[0], &runs, error) : lud_no_memory(error, "cross-play");
+    if (!status) status = lud_scenario_open(runs.runs[0], q->scenario, scenario, error);
+    lud_arena_destroy(arena);
+    return status;
+}
+
 lud_status lud_cross_report(const lud_cross_request *q, lud_error *error) {
     lud_scenario *scenario;
     lud_cross cross = {0};
     const int first = !lud_run_is(q->players[0]); /* a scenario's file plays nobody */
     LUD_TRY(check(q, q->n_players - first, error));
-    LUD_TRY(lud_scenario_open(q->players[0], q->scenario, &scenario, error));
+    LUD_TRY(open_scenario(q, &scenario, error));
     lud_status status = lud_cross_open(scenario, q->sides, q->players + first, q->n_players - first,
                                        q->episodes ? q->episodes : EPISODES, &cross, error);
     if (!status) status = lud_cross_play(&cross, isatty(fileno(stderr)) ? stderr : NULL, error);

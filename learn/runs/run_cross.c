@@ -4,7 +4,9 @@
 #include <string.h>
 
 #include "agents/rollout.h"
+#include "base/file.h"
 #include "learn/runs/run.h"
+#include "learn/store/history.h"
 #include "sim/agent_key.h"
 
 enum { RESAMPLES = 2000 };
@@ -111,6 +113,39 @@ static lud_status check(lud_cross *c, lud_error *error) {
     return LUD_OK;
 }
 
+lud_status lud_cross_runs(lud_arena *arena, const char *player, lud_cross_player_runs *runs,
+                          lud_error *error) {
+    bool itself = !lud_folder_exists(player);
+    if (!itself) LUD_TRY(lud_run_holds(player, "scenario.yaml", &itself, error));
+    if (!itself) LUD_TRY(lud_history_group(arena, player, &runs->runs, &runs->n, error));
+    if (!itself && runs->n > 0) return LUD_OK; /* else whoever opens it says what it is not */
+    const char **only = lud_arena_take_array(arena, 1, sizeof *only);
+    if (!only) return lud_no_memory(error, "cross-play");
+    only[0] = player;
+    *runs = (lud_cross_player_runs){.runs = only, .n = 1};
+    return LUD_OK;
+}
+
+static lud_status find_runs(lud_cross *c, lud_error *error) {
+    lud_cross_player_runs *runs = lud_arena_take_array(c->arena, (size_t)c->n_players, sizeof *runs);
+    if (!runs) return lud_no_memory(error, "cross-play");
+    c->runs = runs;
+    double most = 1;
+    int largest = 1;
+    for (int p = 0; p < c->n_players; p++) {
+        LUD_TRY(lud_cross_runs(c->arena, c->players[p], &runs[p], error));
+        if (runs[p].n > largest) largest = runs[p].n;
+    }
+    for (int s = 0; s < c->n_sides; s++) most *= largest;
+    if (most > LUD_CROSS_PAIRINGS)
+        return lud_fail(
+            error, LUD_ERROR_LIMIT,
+            "cross-play: %d trainings on %d sides are more than %d pairings; --sides joins sides with +",
+            largest, c->n_sides, LUD_CROSS_PAIRINGS);
+    c->several = largest > 1;
+    return LUD_OK;
+}
+
 lud_status lud_cross_open(const lud_scenario *scenario, const char *sides, const char *const *players,
                           int n_players, int64_t episodes, lud_cross *c, lud_error *error) {
     *c = (lud_cross){.scenario = scenario,
@@ -121,6 +156,7 @@ lud_status lud_cross_open(const lud_scenario *scenario, const char *sides, const
     if (!c->arena) return lud_no_memory(error, "cross-play");
     LUD_TRY(sides ? read_sides(c, sides, error) : find_sides(c, error));
     LUD_TRY(check(c, error));
+    LUD_TRY(find_runs(c, error));
     c->results = lud_arena_take_array(c->arena, (size_t)c->n_pairings, sizeof *c->results);
     bool whole = c->results;
     for (int p = 0; p < c->n_pairings && whole; p++) {
@@ -157,8 +193,9 @@ static void write_player(lud_text *out, const char *player) {
     free(path);
 }
 
-static lud_status cast_pairing(const lud_cross *c, int pairing, lud_arena *arena, lud_cast **cast,
-                               lud_error *error) {
+/* `runs`: who plays each side. */
+static lud_status cast_sides(const lud_cross *c, const char *const *runs, lud_arena *arena, lud_cast **cast,
+                             lud_error *error) {
     lud_scenario stage = *c->scenario;
     lud_text text = {0};
     *cast = NULL;
@@ -167,7 +204,7 @@ static lud_status cast_pairing(const lud_cross *c, int pairing, lud_arena *arena
         for (int s = 0; s < c->n_sides; s++) {
             if (!c->sides[s].acts[i]) continue;
             lud_text_append(&text, "%s%d: ", i ? ", " : "", i);
-            write_player(&text, c->players[lud_cross_player(c, pairing, s)]);
+            write_player(&text, runs[s]);
         }
     lud_text_append(&text, "}");
     lud_status status =
@@ -178,8 +215,9 @@ static lud_status cast_pairing(const lud_cross *c, int pairing, lud_arena *arena
     return lud_run_cast(NULL, &stage, cast, error);
 }
 
-/* Means of a side's agents, and their interval over episodes. */
-static bool judge(const lud_cross *c, const double *returns, double *of_side, lud_cross_result *result) {
+/* Means of a side's agents, and their interval over episodes where that is asked for. */
+static bool judge(const lud_cross *c, const double *returns, int resamples, double *of_side,
+                  lud_cross_result *result) {
     const int n_agents = c->scenario->model->layout.n_agents, n = (int)c->episodes;
     for (int s = 0; s < c->n_sides; s++) {
         for (int e = 0; e < n; e++) {
@@ -189,42 +227,73 @@ static bool judge(const lud_cross *c, const double *returns, double *of_side, lu
                     of_side[e] += returns[(size_t)e * (size_t)n_agents + (size_t)i] / c->sides[s].n_agents;
         }
         const lud_scores scores = {.n_tasks = 1, .most = n, .n = &n, .score = of_side};
-        if (!lud_scores_aggregate(&scores, LUD_MEAN, RESAMPLES, 1, &result->returns[s])) return false;
+        if (!lud_scores_aggregate(&scores, LUD_MEAN, resamples, 1, &result->returns[s])) return false;
     }
     return true;
 }
 
-static lud_status play_pairing(lud_cross *c, int pairing, double *returns, double *of_side,
-                               lud_error *error) {
-    lud_cross_result *result = &c->results[pairing];
+/* What all pairings work in. */
+typedef struct playing {
+    double *returns; /* [episodes][n_agents] */
+    double *of_side; /* [episodes] */
+    double *means; /* [n_sides][LUD_CROSS_PAIRINGS] of the trainings of a pairing, where there are several */
+} playing;
+
+/* Plays one training of each side; adds measures and length to the result, and sets its returns. */
+static lud_status play_sides(const lud_cross *c, const char *const *runs, int resamples, const playing *play,
+                             lud_cross_result *result, lud_error *error) {
     lud_arena *arena = lud_arena_create(0);
     lud_cast *cast = NULL;
     lud_rollout played = {0};
-    lud_status status =
-        arena ? cast_pairing(c, pairing, arena, &cast, error) : lud_no_memory(error, "cross-play");
-    if (!status) status = lud_rollout_run_kept(c->scenario, cast, c->episodes, returns, &played, error);
-    if (!status && !judge(c, returns, of_side, result)) status = lud_no_memory(error, "cross-play");
+    lud_status status = arena ? cast_sides(c, runs, arena, &cast, error) : lud_no_memory(error, "cross-play");
+    if (!status) status = lud_rollout_run_kept(c->scenario, cast, c->episodes, play->returns, &played, error);
+    if (!status && !judge(c, play->returns, resamples, play->of_side, result))
+        status = lud_no_memory(error, "cross-play");
     for (int k = 0; k < c->scenario->model->layout.n_measures && !status; k++)
-        result->measures[k] = played.measures[k].mean;
-    result->length = played.length.mean;
+        result->measures[k] += played.measures[k].mean;
+    result->length += played.length.mean;
     lud_rollout_free(&played);
     lud_cast_destroy(cast);
     lud_arena_destroy(arena);
     return status;
 }
 
+static lud_status play_pairing(lud_cross *c, int pairing, const playing *play, lud_error *error) {
+    lud_cross_result *result = &c->results[pairing];
+    int n[LUD_CROSS_SIDES], n_trainings = 1;
+    for (int s = 0; s < c->n_sides; s++) n_trainings *= (n[s] = c->runs[lud_cross_player(c, pairing, s)].n);
+    for (int t = 0; t < n_trainings; t++) {
+        const char *runs[LUD_CROSS_SIDES];
+        for (int s = c->n_sides - 1, rest = t; s >= 0; rest /= n[s--])
+            runs[s] = c->runs[lud_cross_player(c, pairing, s)].runs[rest % n[s]];
+        LUD_TRY(play_sides(c, runs, n_trainings > 1 ? 0 : RESAMPLES, play, result, error));
+        for (int s = 0; s < c->n_sides && c->several; s++)
+            play->means[s * LUD_CROSS_PAIRINGS + t] = result->returns[s].value;
+    }
+    for (int s = 0; s < c->n_sides && n_trainings > 1; s++)
+        if (!lud_scores_crossed(play->means + s * LUD_CROSS_PAIRINGS, n, c->n_sides, RESAMPLES, 1,
+                                &result->returns[s]))
+            return lud_no_memory(error, "cross-play");
+    for (int k = 0; k < c->scenario->model->layout.n_measures; k++) result->measures[k] /= n_trainings;
+    result->length /= n_trainings;
+    return LUD_OK;
+}
+
 lud_status lud_cross_play(lud_cross *c, FILE *out, lud_error *error) {
     const size_t n = (size_t)c->episodes, n_agents = (size_t)c->scenario->model->layout.n_agents;
-    double *returns = calloc(n * n_agents + 1, sizeof *returns), *of_side = calloc(n + 1, sizeof *of_side);
-    lud_status status = returns && of_side ? LUD_OK : lud_no_memory(error, "cross-play");
+    const playing play = {
+        .returns = calloc(n * n_agents + 1, sizeof *play.returns),
+        .of_side = calloc(n + 1, sizeof *play.of_side),
+        .means = calloc(c->several ? (size_t)c->n_sides * LUD_CROSS_PAIRINGS : 1, sizeof *play.means)};
+    lud_status status =
+        play.returns && play.of_side && play.means ? LUD_OK : lud_no_memory(error, "cross-play");
     lud_progress progress;
     lud_progress_start(&progress, out, "cross-play", "pairings", (uint64_t)c->n_pairings);
     for (int p = 0; p < c->n_pairings && !status; p++) {
-        status = play_pairing(c, p, returns, of_side, error);
+        status = play_pairing(c, p, &play, error);
         lud_progress_update(&progress, (uint64_t)p + 1);
     }
     lud_progress_finish(&progress);
-    free(returns);
-    free(of_side);
+    LUD_FREE(play.returns, play.of_side, play.means);
     return status;
 }

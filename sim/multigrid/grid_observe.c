@@ -164,7 +164,7 @@ static void agent_scales(const lud_grid_model *m, float *scale) {
     scale[1] = inverse(m->height);
     scale[8] = inverse(base_channel(LUD_KEY));
     scale[9] = inverse(LUD_COLOURS);
-    scale[12] = inverse(m->model.layout.actions[0].n_discrete);
+    scale[12] = inverse(m->n_agents ? m->model.layout.actions[0].n_discrete : 1); /* nobody may be there */
 }
 
 enum { PER_TYPE = 4 };

@@ -104,9 +104,35 @@ static void improvements(void **state) {
     assert_true(i.value == 1 && i.low == 1 && i.high == 1);
 }
 
+/* A table that is the sum of its axes: the variances of their means add up. */
+static void tables_are_drawn_along_every_axis(void **state) {
+    (void)state;
+    enum { N = 40, M = 25 };
+    double table[N * M], of_row[N], of_column[M], mean = 0, rows = 0, columns = 0, row_mean = 0,
+                                                  column_mean = 0;
+    for (int i = 0; i < N; i++) row_mean += (of_row[i] = sin(12.9 * i)) / N;
+    for (int j = 0; j < M; j++) column_mean += (of_column[j] = 3 * cos(7.1 * j)) / M;
+    for (int i = 0; i < N; i++) rows += (of_row[i] - row_mean) * (of_row[i] - row_mean) / N;
+    for (int j = 0; j < M; j++) columns += (of_column[j] - column_mean) * (of_column[j] - column_mean) / M;
+    for (int i = 0; i < N; i++)
+        for (int j = 0; j < M; j++) mean += (table[i * M + j] = of_row[i] + of_column[j]) / (N * M);
+    lud_interval x;
+    assert_true(lud_scores_crossed(table, (const int[]){N, M}, 2, 4000, 1, &x));
+    near(x.value, mean, 1e-12);
+    near((x.high - x.low) / 2, 1.96 * sqrt(rows / N + columns / M), 0.1 * (x.high - x.low) / 2);
+    /* of one axis alone it is the bootstrap of that axis */
+    assert_true(lud_scores_crossed(of_row, (const int[]){1, N, 1}, 3, 4000, 1, &x));
+    near(x.value, row_mean, 1e-12);
+    near((x.high - x.low) / 2, 1.96 * sqrt(rows / N), 0.1 * (x.high - x.low) / 2);
+    /* one of each is sure of itself */
+    assert_true(lud_scores_crossed(of_row, (const int[]){1, 1}, 2, 100, 1, &x));
+    assert_true(x.value == of_row[0] && x.low == of_row[0] && x.high == of_row[0]);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(middle_halves), cmocka_unit_test(aggregates),
                                        cmocka_unit_test(intervals_are_as_wide_as_they_should),
-                                       cmocka_unit_test(improvements)};
+                                       cmocka_unit_test(improvements),
+                                       cmocka_unit_test(tables_are_drawn_along_every_axis)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

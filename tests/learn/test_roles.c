@@ -269,6 +269,52 @@ static void cross_play_is_every_pairing(void **state) {
     lud_scenario_destroy(scenario);
 }
 
+/* A folder of trainings is one player: the mean over who of them plays whom, and intervals over trainings. */
+static void trainings_play_as_one(void **state) {
+    (void)state;
+    char a[96], b[96], group[96], policies[2][128];
+    lud_error error = {0};
+    lud_cross cross;
+    train(WORLD, LEARNER, 5, "several/seed-5", a);
+    train(WORLD, LEARNER, 6, "several/seed-6", b);
+    snprintf(group, sizeof group, "%.*s", (int)(strrchr(a, '/') - a), a);
+    snprintf(policies[0], sizeof policies[0], "{type: run, run: %s}", a);
+    snprintf(policies[1], sizeof policies[1], "{type: run, run: %s}", b);
+    const char *const players[] = {group, "random"};
+    lud_scenario *scenario = read_text(WORLD "run: {environments: 4}\n");
+    if (lud_cross_open(scenario, NULL, players, 2, EPISODES, &cross, &error)) fail_msg("%s", error.text);
+    assert_true(cross.several);
+    assert_int_equal(cross.runs[0].n, 2);
+    assert_int_equal(cross.runs[1].n, 1);
+    if (lud_cross_play(&cross, NULL, &error)) fail_msg("%s", error.text);
+    for (int p = 0; p < 4; p++) {
+        const bool hunt = lud_cross_player(&cross, p, 0) == 0, flee = lud_cross_player(&cross, p, 1) == 0;
+        for (int s = 0; s < 2; s++) {
+            double sum = 0, low = INFINITY, high = -INFINITY;
+            int n = 0;
+            for (int i = 0; i < (hunt ? 2 : 1); i++)
+                for (int j = 0; j < (flee ? 2 : 1); j++, n++) {
+                    const double one = mean_of_side(hunt ? policies[i] : "random",
+                                                    flee ? policies[j] : "random", s ? 2 : 0, s ? 3 : 2);
+                    sum += one;
+                    low = fmin(low, one);
+                    high = fmax(high, one);
+                }
+            const lud_interval r = cross.results[p].returns[s];
+            assert_true(fabs(r.value - sum / n) < 1e-9 * (1.0 + fabs(sum)));
+            if (n == 1) {
+                assert_true(r.low < r.value && r.value < r.high); /* over episodes */
+                continue;
+            }
+            assert_true(r.low <= r.value && r.value <= r.high && r.low < r.high);
+            assert_true(r.low >= low - 1e-9 && r.high <= high + 1e-9); /* between the trainings */
+        }
+        assert_true(cross.results[p].length == 6.0);
+    }
+    lud_cross_free(&cross);
+    lud_scenario_destroy(scenario);
+}
+
 static void check_sides(const char *world, const char *sides, int n_sides, const char *expected) {
     static const char *const players[] = {"random"};
     lud_error error = {0};
@@ -304,9 +350,11 @@ static void sides_are_told(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(each_acts_as_it_was_trained), cmocka_unit_test(what_does_not_fit_is_told),
-        cmocka_unit_test(others_refuse), cmocka_unit_test(cross_play_is_every_pairing),
-        cmocka_unit_test(sides_are_told)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(each_acts_as_it_was_trained),
+                                       cmocka_unit_test(what_does_not_fit_is_told),
+                                       cmocka_unit_test(others_refuse),
+                                       cmocka_unit_test(cross_play_is_every_pairing),
+                                       cmocka_unit_test(trainings_play_as_one),
+                                       cmocka_unit_test(sides_are_told)};
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

@@ -39,8 +39,8 @@ static lud_status find_lines(const lud_grid_edit_world *w, lud_direction side, i
     const bool columns = side == LUD_EAST || side == LUD_WEST, far = side == LUD_EAST || side == LUD_SOUTH;
     const int size = columns ? w->map_width : w->map_height;
     if (by < LUD_GRID_MIN_SIDE - size || by > LUD_GRID_MAX_SIDE - size)
-        return lud_invalid(error, "expected %d to %d %s in a map, this would be %d", (int)LUD_GRID_MIN_SIDE,
-                           (int)LUD_GRID_MAX_SIDE, columns ? "columns" : "rows", size + by);
+        return lud_invalid(error, "expected %d to %d %s in a map, this would be %lld", (int)LUD_GRID_MIN_SIDE,
+                           (int)LUD_GRID_MAX_SIDE, columns ? "columns" : "rows", (long long)size + by);
     *l = (lines){
         .columns = columns, .cut = by < 0, .n = abs(by), .length = columns ? w->map_height : w->map_width};
     const int wall = is_walled(w, columns, far ? size - 1 : 0, l->length);
