@@ -1,14 +1,18 @@
 /* A library to preload into `ludus view`: keys, clicks, drags, wheels and sizes of the window at random, a
- * few a picture, drawn from the seed LUDUS_EVENTS. Nothing that ends the program. */
+ * few a picture, drawn from the seed LUDUS_EVENTS; first the key that LUDUS_FIRST_KEY names, if it does.
+ * Nothing that ends the program or the training that it follows. How many there were stands on standard error
+ * at the end. */
 #include <dlfcn.h>
+#include <inttypes.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include <SDL.h>
 
 enum { EVENTS_A_PICTURE = 3 };
 
-static uint64_t state;
+static uint64_t state, n_events;
 static int waiting;
 
 /* splitmix64 (Steele, Lea, Flood 2014) */
@@ -29,13 +33,16 @@ static void draw_event(SDL_Event *event) {
         SDLK_ESCAPE, SDLK_LEFT,   SDLK_UP,          SDLK_DOWN, SDLK_RIGHT,
         SDLK_e,      SDLK_RETURN, SDLK_LEFTBRACKET, SDLK_1,    SDLK_2,
         SDLK_9,      SDLK_q,      SDLK_s,           SDLK_v,    SDLK_RIGHTBRACKET,
+        SDLK_k,      SDLK_x,      SDLK_DELETE,      SDLK_F11,  SDLK_PAGEDOWN,
+        SDLK_PAGEUP,
     };
+    static const SDL_Keycode with_control[] = {SDLK_PLUS, SDLK_MINUS, SDLK_0, SDLK_s, SDLK_z, SDLK_y};
     const int x = (int)draw(1200), y = (int)draw(800);
     *event = (SDL_Event){0};
     switch (draw(8)) {
     case 0:
         event->type = SDL_MOUSEBUTTONDOWN;
-        event->button.button = SDL_BUTTON_LEFT;
+        event->button.button = draw(8) ? SDL_BUTTON_LEFT : SDL_BUTTON_RIGHT;
         event->button.x = x;
         event->button.y = y;
         break;
@@ -64,7 +71,21 @@ static void draw_event(SDL_Event *event) {
         /* pictures and videos are seldom, or the disk is what is tried */
         if ((event->key.keysym.sym == SDLK_s || event->key.keysym.sym == SDLK_v) && draw(20))
             event->key.keysym.sym = SDLK_SPACE;
+        if (draw(12) == 0) {
+            event->key.keysym.sym = with_control[draw(sizeof with_control / sizeof *with_control)];
+            event->key.keysym.mod = KMOD_CTRL;
+        }
     }
+}
+
+static void press_first_key(SDL_Event *event) {
+    const char *key = getenv("LUDUS_FIRST_KEY");
+    draw_event(event);
+    if (key && *key) *event = (SDL_Event){.key = {.type = SDL_KEYDOWN, .keysym = {.sym = *key}}};
+}
+
+__attribute__((destructor)) static void tell(void) {
+    if (n_events) fprintf(stderr, "%" PRIu64 " random events\n", n_events);
 }
 
 int SDL_PollEvent(SDL_Event *event) {
@@ -83,6 +104,9 @@ int SDL_PollEvent(SDL_Event *event) {
         }
     }
     if (--waiting == 0) return 0; /* the picture is drawn */
-    draw_event(event);
+    if (n_events++)
+        draw_event(event);
+    else
+        press_first_key(event);
     return 1;
 }
