@@ -48,8 +48,8 @@ struct lud_canvas {
     int width, height;
     lud_sprites *sprites;
     lud_font *font;
-    /* Sprites, glyphs and rings; and lines and polygons, most of which are other from step to step, so that
-     * they leave the rest where it is. null: nothing was on it yet. */
+    /* Everything, until that is full: then lines and polygons, most of which are other from step to step, go
+     * to a page of their own, so that the rest stays where it is. null: not yet. */
     lud_page *pages[FIRST_LAYER];
     uint64_t page_version[FIRST_LAYER]; /* another number where what was on it may be elsewhere */
     lud_frame *frame;
@@ -429,21 +429,15 @@ static bool reserve(lud_canvas *canvas, int width, int height) {
     return true;
 }
 
-static bool find(const lud_canvas *canvas, int page, uint64_t key, SDL_Rect *place) {
-    return canvas->pages[page] && lud_page_find(canvas->pages[page], key, place);
-}
-
 /* Puts the picture in `scratch` on the page. */
 static bool keep(lud_canvas *canvas, int page, uint64_t key, int width, int height, SDL_Rect *place) {
     lud_error ignored = {0};
-    if (!canvas->pages[page] && lud_page_create(canvas->renderer, &canvas->pages[page], &ignored)) {
-        canvas->incomplete = true;
-        return false;
-    }
     if (lud_page_add(canvas->pages[page], key, canvas->scratch, width, height, place)) return true;
     draw_early(canvas);
     lud_page_clear(canvas->pages[page]);
     canvas->page_version[page]++;
+    /* without memory for it lines stay where they were */
+    if (!canvas->pages[LINES]) lud_page_create(canvas->renderer, &canvas->pages[LINES], &ignored);
     return lud_page_add(canvas->pages[page], key, canvas->scratch, width, height, place);
 }
 
@@ -480,7 +474,7 @@ void lud_canvas_arc(lud_canvas *canvas, float x, float y, float radius, float th
                 .f = (int32_t)lroundf(fminf(sweep, 6.2831853f) * (256 / 3.14159265f))};
     SDL_Rect place;
     uint64_t key = recipe_key(&r);
-    if (!find(canvas, PAGE, key, &place)) {
+    if (!lud_page_find(canvas->pages[PAGE], key, &place)) {
         if (!reserve(canvas, size, size)) return;
         float inner = (float)(r.c - r.d) / 8;
         lud_shape_ring(canvas->mask, size, size, (float)r.a / 8, (float)r.b / 8, (float)r.c / 8, inner,
@@ -501,7 +495,7 @@ static bool corners(lud_canvas *canvas, lud_box box, int radius, int thickness, 
     recipe r = {.kind = RECIPE_RING, .size = -size, .c = radius, .d = thickness};
     SDL_Rect place;
     uint64_t key = recipe_key(&r);
-    if (!find(canvas, PAGE, key, &place)) {
+    if (!lud_page_find(canvas->pages[PAGE], key, &place)) {
         if (!reserve(canvas, size, size)) return false;
         lud_shape_ring(canvas->mask, size, size, (float)radius, (float)radius, (float)radius,
                        (float)(radius - thickness), 0, 7);
@@ -575,7 +569,8 @@ static void point_shape(lud_canvas *canvas, int kind, const float (*points)[2], 
     recipe r = {.kind = kind, .size = n, .a = (int32_t)lroundf(width * 8), .b = w, .c = h};
     uint64_t key = XXH3_64bits_withSeed(rounded, (size_t)n * sizeof rounded[0], recipe_key(&r));
     SDL_Rect place;
-    if (!find(canvas, LINES, key, &place)) {
+    const int page = canvas->pages[LINES] ? LINES : PAGE;
+    if (!lud_page_find(canvas->pages[page], key, &place)) {
         if (!reserve(canvas, w, h)) return;
         float local[MAX_POINTS][2];
         for (int k = 0; k < n; k++) {
@@ -586,9 +581,9 @@ static void point_shape(lud_canvas *canvas, int kind, const float (*points)[2], 
             lud_shape_polyline(canvas->mask, w, h, (const float(*)[2])local, n, (float)r.a / 8);
         else
             lud_shape_polygon(canvas->mask, w, h, (const float(*)[2])local, n);
-        if (!keep_mask(canvas, LINES, key, w, h, &place)) return;
+        if (!keep_mask(canvas, page, key, w, h, &place)) return;
     }
-    picture(canvas, LINES, left, top, place, colour);
+    picture(canvas, page, left, top, place, colour);
 }
 
 void lud_canvas_polyline(lud_canvas *canvas, const float (*points)[2], int n, float width, lud_rgba colour) {
@@ -628,7 +623,7 @@ static bool find_sprite(lud_canvas *canvas, lud_sprite sprite, lud_rgba tint, in
                 .b = turn & 127,
                 .c = tint.r << 16 | tint.g << 8 | tint.b};
     uint64_t key = recipe_key(&r);
-    if (find(canvas, PAGE, key, place)) return true;
+    if (lud_page_find(canvas->pages[PAGE], key, place)) return true;
     if (!reserve(canvas, size, size)) return false;
     lud_sprites_render(canvas->sprites, sprite, tint, size, turn, canvas->scratch);
     return keep(canvas, PAGE, key, size, size, place);
@@ -716,7 +711,7 @@ static void draw_glyph(lud_canvas *canvas, uint32_t code, float pixels, float x,
     recipe r = {.kind = RECIPE_GLYPH, .size = (int32_t)pixels, .a = (int32_t)code};
     uint64_t key = recipe_key(&r);
     SDL_Rect place;
-    if (!find(canvas, PAGE, key, &place)) {
+    if (!lud_page_find(canvas->pages[PAGE], key, &place)) {
         if (!reserve(canvas, glyph.width, glyph.height)) return;
         if (!lud_font_render(canvas->font, code, pixels, canvas->mask)) {
             canvas->incomplete = true;

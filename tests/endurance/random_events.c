@@ -1,7 +1,7 @@
-/* A library to preload into `ludus view`: keys, clicks, drags, wheels and sizes of the window at random, a
- * few a picture, drawn from the seed LUDUS_EVENTS; first the key that LUDUS_FIRST_KEY names, if it does.
- * Nothing that ends the program or the training that it follows. How many there were stands on standard error
- * at the end. */
+/* A library to preload into `ludus view`: keys, clicks, drags, wheels and sizes of the window at random, one
+ * to sixteen a picture, drawn from the seed LUDUS_EVENTS; first the key that LUDUS_FIRST_KEY names, if it
+ * does. Nothing that ends the program or the training that it follows. How many there were stands on standard
+ * error at the end. */
 #include <dlfcn.h>
 #include <inttypes.h>
 #include <stdint.h>
@@ -10,7 +10,7 @@
 
 #include <SDL.h>
 
-enum { EVENTS_A_PICTURE = 3 };
+enum { MOST_EVENTS = 16 }; /* between two pictures */
 
 static uint64_t state, n_events;
 static int waiting;
@@ -97,7 +97,7 @@ int SDL_PollEvent(SDL_Event *event) {
     }
     if (real(event)) return 1;
     if (waiting == 0) {
-        waiting = EVENTS_A_PICTURE;
+        waiting = 2 + (int)draw(MOST_EVENTS);
         if (draw(200) == 0) { /* another size now and then */
             SDL_Window *window = SDL_GetWindowFromID(1);
             if (window) SDL_SetWindowSize(window, 480 + (int)draw(1400), 320 + (int)draw(900));
