@@ -10,10 +10,10 @@
 
 #include <SDL.h>
 
-enum { MOST_EVENTS = 16 }; /* between two pictures */
+enum { MOST_EVENTS = 16, RECORDED = 100 }; /* between two pictures; in a recording, which is ended then */
 
 static uint64_t state, n_events;
-static int waiting;
+static int waiting, recorded;
 
 /* splitmix64 (Steele, Lea, Flood 2014) */
 static uint32_t draw(uint32_t below) {
@@ -69,8 +69,9 @@ static void draw_event(SDL_Event *event) {
         event->key.keysym.sym = keys[draw(sizeof keys / sizeof *keys)];
         event->key.keysym.mod = draw(4) ? KMOD_NONE : KMOD_SHIFT;
         /* pictures and videos are seldom, or the disk is what is tried */
-        if ((event->key.keysym.sym == SDLK_s || event->key.keysym.sym == SDLK_v) && draw(20))
+        if ((event->key.keysym.sym == SDLK_s || event->key.keysym.sym == SDLK_v) && (recorded || draw(20)))
             event->key.keysym.sym = SDLK_SPACE;
+        if (event->key.keysym.sym == SDLK_v) recorded = RECORDED;
         if (draw(12) == 0) {
             event->key.keysym.sym = with_control[draw(sizeof with_control / sizeof *with_control)];
             event->key.keysym.mod = KMOD_CTRL;
@@ -78,10 +79,14 @@ static void draw_event(SDL_Event *event) {
     }
 }
 
+static void press(SDL_Event *event, SDL_Keycode key) {
+    *event = (SDL_Event){.key = {.type = SDL_KEYDOWN, .keysym = {.sym = key}}};
+}
+
 static void press_first_key(SDL_Event *event) {
     const char *key = getenv("LUDUS_FIRST_KEY");
     draw_event(event);
-    if (key && *key) *event = (SDL_Event){.key = {.type = SDL_KEYDOWN, .keysym = {.sym = *key}}};
+    if (key && *key) press(event, *key);
 }
 
 __attribute__((destructor)) static void tell(void) {
@@ -104,9 +109,11 @@ int SDL_PollEvent(SDL_Event *event) {
         }
     }
     if (--waiting == 0) return 0; /* the picture is drawn */
-    if (n_events++)
-        draw_event(event);
-    else
+    if (n_events++ == 0)
         press_first_key(event);
+    else if (recorded && --recorded == 0)
+        press(event, SDLK_v);
+    else
+        draw_event(event);
     return 1;
 }

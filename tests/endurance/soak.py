@@ -60,21 +60,21 @@ def watch(words, seconds, folder, environment, between=lambda now: None, keep_be
     return seen, process.returncode, message, ended
 
 
-def judge(name, seen, code, message, ended, folder, by_itself=False, workers=0, slack=1 / 33):
-    """One line of figures; true when everything was flat and nothing was left over. So many threads may come and go for work
-    beside the window, each as long as it likes; such a share of the memory, for larger windows."""
+def judge(name, seen, code, message, ended, folder, by_itself=False, passing=False):
+    """One line of figures; true when everything was flat and nothing was left over. `passing`: recordings, work beside the window
+    and larger windows come and go, so that the least of each third is looked at."""
     left = [f for f in glob.glob(folder + "/**", recursive=True) if ".partial" in f] + glob.glob(folder + "/ludus-*")
     memory, descriptors, threads = zip(*seen) if seen else ([0], [0], [0])
     third = max(1, len(seen) // 3)
     wrong = []
     if code not in (0, 130) or (ended and not by_itself):
         wrong.append(f"ended with {code}: {message.strip()[-300:]}")
-    if not is_flat(memory, max(4096, max(memory) * slack)):
+    if not is_flat(memory, max(4096, max(memory) // (8 if passing else 33)), min if passing else max):
         wrong.append("memory grows")
     # a file is open now and then; one that is never closed raises the least
-    if not is_flat(descriptors, 0, min) or not is_flat(descriptors, 4):
+    if not is_flat(descriptors, 2 * passing, min) or not is_flat(descriptors, 4):
         wrong.append("descriptors grow")
-    if not is_flat(threads, workers, min) or not is_flat(threads, 2):
+    if not is_flat(threads, 2 * passing, min) or not is_flat(threads, 2 + 4 * passing):
         wrong.append("threads grow")
     if left:
         wrong.append("left over: " + " ".join(sorted(left)))
@@ -180,8 +180,10 @@ def events(build, seconds, seed, folder):
             training.wait()
         count = re.search(r"(\d+) random events", message)
         told = message.replace(count.group(0), "").strip() if count else message
-        good = judge(f"{name}, seed {seed + number}, {count.group(1) if count else 'no'} events", seen,
-                     code if not re.search("Sanitizer|runtime error", told) else -1, told, ended, folder, workers=2, slack=1 / 8) and good
+        if re.search("Sanitizer|runtime error", told):
+            code = -1
+        good = judge(f"{name}, seed {seed + number}, {count.group(1) if count else 'no'} events", seen, code, told, ended, folder,
+                     passing=True) and good
     return good
 
 
