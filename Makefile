@@ -5,7 +5,7 @@ export OMP_WAIT_POLICY ?= passive
 
 .PHONY: all install-deps install-deps-mpi install-deps-test python-readers python-packages python-examples python test-examples bench-door bench-peers build program headless demo test test-all test-format test-long test-readers test-tidy \
   test-sanitize test-threads build-fuzz test-fuzz test-fuzz-night test-strangers \
-  test-mutants test-chaos test-chaos-short test-soak golden-pictures docs bench packages test-packages clean
+  test-mutants test-chaos test-chaos-short test-soak test-events golden-pictures docs bench packages test-packages clean
 
 all: build
 	@echo 'The program is $(BUILD)/ludus. To call it as the documents do: export PATH="$$PWD/$(BUILD):$$PATH"'
@@ -156,6 +156,13 @@ test-chaos-short: build
 MINUTES ?= 60
 test-soak: build
 	@python3 tests/endurance/soak.py $(BUILD) --minutes $(MINUTES) --seed $(SEED)
+
+# The window of every world, of a followed training, of several sides and the editor under random events and the address and undefined-
+# behaviour sanitizers, so many minutes in all.
+test-events: install-deps-test
+	@cmake --preset asan-ubsan >/dev/null
+	@cmake --build build/asan-ubsan --target ludus random_events
+	@python3 tests/endurance/soak.py build/asan-ubsan --minutes $(MINUTES) --seed $(SEED) --only events
 
 test-fuzz: build-fuzz
 	@bash cmake/fuzz.sh build/fuzz 20000 15

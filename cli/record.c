@@ -58,6 +58,10 @@ static lud_status read_options(const lud_record_values *values, lud_record_optio
     if (flag)
         return lud_invalid(error, "%s: is about data sets; %s is to be a video or pictures", flag,
                            values->out);
+    if (values->scenario.run.environments > LUD_SIDES)
+        return lud_invalid(error,
+                           "--envs: expected at most %d, as %s is to be a video or pictures, found %" PRId64,
+                           LUD_SIDES, values->out, values->scenario.run.environments);
     lud_status status = lud_video_check_path(values->out, error);
     if (status) return status;
     options->path = values->out;
@@ -145,7 +149,6 @@ static lud_status open_all(const lud_record_values *values, const char *const *p
                            lud_record_options *options, recorded *r, lud_error *error) {
     const int n_envs = (int)values->scenario.run.environments;
     options->apart = n_envs > 1;
-    LUD_TRY(lud_sides_check(n_envs, n, error));
     if (options->apart) n = n_envs;
     for (int k = 0; k < n; k++) {
         lud_run *run = &r->runs[k];
@@ -204,6 +207,8 @@ static lud_status run(void *data, const char *const *arguments, int n_arguments,
                            n_arguments);
     if (n_arguments > 1 && values->policy)
         return lud_invalid(error, "--policy: is about one scenario; name the runs that are compared instead");
+    if (n_arguments > 1 && values->scenario.run.environments > 1)
+        return lud_invalid(error, "--envs: is about one scenario or RUN, found %d", n_arguments);
     return data_set ? lud_record_data_set(values, arguments[0], error)
                     : record_pictures(values, arguments, n_arguments, error);
 }

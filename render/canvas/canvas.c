@@ -27,7 +27,7 @@ typedef struct layer {
 } layer;
 
 /* Textures of a frame's rectangles, by number. */
-enum { NO_TEXTURE = -1, PAGE = 0, FIRST_LAYER = 1 };
+enum { NO_TEXTURE = -1, PAGE = 0, LINES = 1, FIRST_LAYER = 2 };
 
 enum { MOST_HINTS = 96 };
 typedef struct hint {
@@ -48,8 +48,10 @@ struct lud_canvas {
     int width, height;
     lud_sprites *sprites;
     lud_font *font;
-    lud_page *page;
-    uint64_t page_version; /* another number where what was on it may be elsewhere */
+    /* Everything, until that is full: then lines and polygons, most of which are other from step to step, go
+     * to a page of their own, so that the rest stays where it is. null: not yet. */
+    lud_page *pages[FIRST_LAYER];
+    uint64_t page_version[FIRST_LAYER]; /* another number where what was on it may be elsewhere */
     lud_frame *frame;
     SDL_Texture *picture; /* on a window: what was drawn, as its own pixels are not kept; null: nowhere */
     layer layers[LUD_CANVAS_LAYERS];
@@ -96,7 +98,7 @@ lud_status lud_canvas_create(SDL_Renderer *renderer, float scale, lud_sprites *s
     SDL_SetRenderDrawBlendMode(renderer, SDL_BLENDMODE_BLEND);
     lud_status status = sprites ? LUD_OK : lud_sprites_create(&c->sprites, error);
     if (!status) status = lud_font_create(&c->font, error);
-    if (!status) status = lud_page_create(renderer, &c->page, error);
+    if (!status) status = lud_page_create(renderer, &c->pages[PAGE], error);
     if (!status) status = lud_frame_create(&c->frame, error);
     if (status)
         lud_canvas_destroy(c);
@@ -130,7 +132,7 @@ void lud_canvas_destroy(lud_canvas *canvas) {
         if (canvas->layers[k].texture) SDL_DestroyTexture(canvas->layers[k].texture);
     if (canvas->picture) SDL_DestroyTexture(canvas->picture);
     lud_frame_destroy(canvas->frame);
-    lud_page_destroy(canvas->page);
+    for (int k = 0; k < FIRST_LAYER; k++) lud_page_destroy(canvas->pages[k]);
     lud_font_destroy(canvas->font);
     lud_sprites_destroy(canvas->sprites);
     if (canvas->surface) {
@@ -197,8 +199,10 @@ static int pixel(float x) {
 
 static void flush(lud_canvas *canvas) {
     if (!canvas->n_quads) return;
-    if (SDL_RenderGeometry(canvas->renderer, canvas->pending == PAGE ? lud_page_texture(canvas->page) : NULL,
-                           canvas->vertices, 4 * canvas->n_quads, canvas->indices, 6 * canvas->n_quads))
+    SDL_Texture *texture =
+        canvas->pending == NO_TEXTURE ? NULL : lud_page_texture(canvas->pages[canvas->pending]);
+    if (SDL_RenderGeometry(canvas->renderer, texture, canvas->vertices, 4 * canvas->n_quads, canvas->indices,
+                           6 * canvas->n_quads))
         canvas->incomplete = true;
     canvas->n_quads = 0;
 }
@@ -335,8 +339,10 @@ lud_status lud_canvas_check(const lud_canvas *canvas, lud_error *error) {
 }
 
 void lud_canvas_forget(lud_canvas *canvas) {
-    lud_page_clear(canvas->page);
-    canvas->page_version++;
+    for (int k = 0; k < FIRST_LAYER; k++) {
+        if (canvas->pages[k]) lud_page_clear(canvas->pages[k]);
+        canvas->page_version[k]++;
+    }
     for (int k = 0; k < LUD_CANVAS_LAYERS; k++) canvas->layers[k].valid = false;
     lud_frame_forget(canvas->frame);
 }
@@ -424,27 +430,30 @@ static bool reserve(lud_canvas *canvas, int width, int height) {
 }
 
 /* Puts the picture in `scratch` on the page. */
-static bool keep(lud_canvas *canvas, uint64_t key, int width, int height, SDL_Rect *place) {
-    if (lud_page_add(canvas->page, key, canvas->scratch, width, height, place)) return true;
+static bool keep(lud_canvas *canvas, int page, uint64_t key, int width, int height, SDL_Rect *place) {
+    lud_error ignored = {0};
+    if (lud_page_add(canvas->pages[page], key, canvas->scratch, width, height, place)) return true;
     draw_early(canvas);
-    lud_page_clear(canvas->page);
-    canvas->page_version++;
-    return lud_page_add(canvas->page, key, canvas->scratch, width, height, place);
+    lud_page_clear(canvas->pages[page]);
+    canvas->page_version[page]++;
+    /* without memory for it lines stay where they were */
+    if (!canvas->pages[LINES]) lud_page_create(canvas->renderer, &canvas->pages[LINES], &ignored);
+    return lud_page_add(canvas->pages[page], key, canvas->scratch, width, height, place);
 }
 
 /* The same for the coverage in `mask`: white, to be coloured when drawn. */
-static bool keep_mask(lud_canvas *canvas, uint64_t key, int width, int height, SDL_Rect *place) {
+static bool keep_mask(lud_canvas *canvas, int page, uint64_t key, int width, int height, SDL_Rect *place) {
     for (int i = 0; i < width * height; i++) canvas->scratch[i] = (uint32_t)canvas->mask[i] << 24 | 0xFFFFFF;
-    return keep(canvas, key, width, height, place);
+    return keep(canvas, page, key, width, height, place);
 }
 
-static void picture(lud_canvas *canvas, float x, float y, SDL_Rect place, lud_rgba colour) {
+static void picture(lud_canvas *canvas, int page, float x, float y, SDL_Rect place, lud_rgba colour) {
     add(canvas, &(lud_quad){.to = {pixel(x), pixel(y), place.w, place.h},
                             .x = place.x,
                             .y = place.y,
-                            .texture = PAGE,
+                            .texture = page,
                             .colour = colour,
-                            .version = canvas->page_version});
+                            .version = canvas->page_version[page]});
 }
 
 /* ---- shapes ---- */
@@ -465,15 +474,15 @@ void lud_canvas_arc(lud_canvas *canvas, float x, float y, float radius, float th
                 .f = (int32_t)lroundf(fminf(sweep, 6.2831853f) * (256 / 3.14159265f))};
     SDL_Rect place;
     uint64_t key = recipe_key(&r);
-    if (!lud_page_find(canvas->page, key, &place)) {
+    if (!lud_page_find(canvas->pages[PAGE], key, &place)) {
         if (!reserve(canvas, size, size)) return;
         float inner = (float)(r.c - r.d) / 8;
         lud_shape_ring(canvas->mask, size, size, (float)r.a / 8, (float)r.b / 8, (float)r.c / 8, inner,
                        (float)r.e * (3.14159265f / 256),
                        r.f >= 512 ? 7.0f : (float)r.f * (3.14159265f / 256));
-        if (!keep_mask(canvas, key, size, size, &place)) return;
+        if (!keep_mask(canvas, PAGE, key, size, size, &place)) return;
     }
-    picture(canvas, left, top, place, colour);
+    picture(canvas, PAGE, left, top, place, colour);
 }
 
 void lud_canvas_disc(lud_canvas *canvas, float x, float y, float radius, lud_rgba colour) {
@@ -486,17 +495,17 @@ static bool corners(lud_canvas *canvas, lud_box box, int radius, int thickness, 
     recipe r = {.kind = RECIPE_RING, .size = -size, .c = radius, .d = thickness};
     SDL_Rect place;
     uint64_t key = recipe_key(&r);
-    if (!lud_page_find(canvas->page, key, &place)) {
+    if (!lud_page_find(canvas->pages[PAGE], key, &place)) {
         if (!reserve(canvas, size, size)) return false;
         lud_shape_ring(canvas->mask, size, size, (float)radius, (float)radius, (float)radius,
                        (float)(radius - thickness), 0, 7);
-        if (!keep_mask(canvas, key, size, size, &place)) return false;
+        if (!keep_mask(canvas, PAGE, key, size, size, &place)) return false;
     }
     for (int k = 0; k < 4; k++) {
         SDL_Rect quarter = {place.x + (k & 1) * radius, place.y + (k >> 1) * radius, radius, radius};
         float x = k & 1 ? box.x + box.w - (float)radius : box.x;
         float y = k >> 1 ? box.y + box.h - (float)radius : box.y;
-        picture(canvas, x, y, quarter, colour);
+        picture(canvas, PAGE, x, y, quarter, colour);
     }
     return true;
 }
@@ -560,7 +569,8 @@ static void point_shape(lud_canvas *canvas, int kind, const float (*points)[2], 
     recipe r = {.kind = kind, .size = n, .a = (int32_t)lroundf(width * 8), .b = w, .c = h};
     uint64_t key = XXH3_64bits_withSeed(rounded, (size_t)n * sizeof rounded[0], recipe_key(&r));
     SDL_Rect place;
-    if (!lud_page_find(canvas->page, key, &place)) {
+    const int page = canvas->pages[LINES] ? LINES : PAGE;
+    if (!lud_page_find(canvas->pages[page], key, &place)) {
         if (!reserve(canvas, w, h)) return;
         float local[MAX_POINTS][2];
         for (int k = 0; k < n; k++) {
@@ -571,9 +581,9 @@ static void point_shape(lud_canvas *canvas, int kind, const float (*points)[2], 
             lud_shape_polyline(canvas->mask, w, h, (const float(*)[2])local, n, (float)r.a / 8);
         else
             lud_shape_polygon(canvas->mask, w, h, (const float(*)[2])local, n);
-        if (!keep_mask(canvas, key, w, h, &place)) return;
+        if (!keep_mask(canvas, page, key, w, h, &place)) return;
     }
-    picture(canvas, left, top, place, colour);
+    picture(canvas, page, left, top, place, colour);
 }
 
 void lud_canvas_polyline(lud_canvas *canvas, const float (*points)[2], int n, float width, lud_rgba colour) {
@@ -613,17 +623,17 @@ static bool find_sprite(lud_canvas *canvas, lud_sprite sprite, lud_rgba tint, in
                 .b = turn & 127,
                 .c = tint.r << 16 | tint.g << 8 | tint.b};
     uint64_t key = recipe_key(&r);
-    if (lud_page_find(canvas->page, key, place)) return true;
+    if (lud_page_find(canvas->pages[PAGE], key, place)) return true;
     if (!reserve(canvas, size, size)) return false;
     lud_sprites_render(canvas->sprites, sprite, tint, size, turn, canvas->scratch);
-    return keep(canvas, key, size, size, place);
+    return keep(canvas, PAGE, key, size, size, place);
 }
 
 void lud_canvas_sprite(lud_canvas *canvas, lud_sprite sprite, lud_rgba tint, float x, float y, int size,
                        int turn) {
     SDL_Rect place;
     if (canvas->measured || !find_sprite(canvas, sprite, tint, size, turn, &place)) return;
-    picture(canvas, whole(x), whole(y), place, (lud_rgba){255, 255, 255, tint.a});
+    picture(canvas, PAGE, whole(x), whole(y), place, (lud_rgba){255, 255, 255, tint.a});
 }
 
 void lud_canvas_sprite_rolled(lud_canvas *canvas, lud_sprite sprite, lud_rgba tint, float x, float y,
@@ -634,8 +644,8 @@ void lud_canvas_sprite_rolled(lud_canvas *canvas, lud_sprite sprite, lud_rgba ti
     lud_rgba plain = {255, 255, 255, tint.a};
     x = whole(x);
     y = whole(y);
-    picture(canvas, x + (float)shift, y, (SDL_Rect){place.x, place.y, size - shift, size}, plain);
-    picture(canvas, x, y, (SDL_Rect){place.x + size - shift, place.y, shift, size}, plain);
+    picture(canvas, PAGE, x + (float)shift, y, (SDL_Rect){place.x, place.y, size - shift, size}, plain);
+    picture(canvas, PAGE, x, y, (SDL_Rect){place.x + size - shift, place.y, shift, size}, plain);
 }
 
 /* ---- text ---- */
@@ -701,15 +711,15 @@ static void draw_glyph(lud_canvas *canvas, uint32_t code, float pixels, float x,
     recipe r = {.kind = RECIPE_GLYPH, .size = (int32_t)pixels, .a = (int32_t)code};
     uint64_t key = recipe_key(&r);
     SDL_Rect place;
-    if (!lud_page_find(canvas->page, key, &place)) {
+    if (!lud_page_find(canvas->pages[PAGE], key, &place)) {
         if (!reserve(canvas, glyph.width, glyph.height)) return;
         if (!lud_font_render(canvas->font, code, pixels, canvas->mask)) {
             canvas->incomplete = true;
             return;
         }
-        if (!keep_mask(canvas, key, glyph.width, glyph.height, &place)) return;
+        if (!keep_mask(canvas, PAGE, key, glyph.width, glyph.height, &place)) return;
     }
-    picture(canvas, whole(x) + (float)glyph.left, baseline + (float)glyph.top, place, colour);
+    picture(canvas, PAGE, whole(x) + (float)glyph.left, baseline + (float)glyph.top, place, colour);
 }
 
 float lud_canvas_text(lud_canvas *canvas, float x, float y, lud_text_size size, lud_rgba colour,

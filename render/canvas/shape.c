@@ -48,13 +48,21 @@ void lud_shape_polyline(uint8_t *mask, int width, int height, const float (*poin
         if (y0 < 0) y0 = 0;
         if (x1 > width) x1 = width;
         if (y1 > height) y1 = height;
-        for (int y = y0; y < y1; y++)
-            for (int x = x0; x < x1; x++) {
+        const float vx = b[0] - a[0], vy = b[1] - a[1], across = reach * hypotf(vx, vy);
+        for (int y = y0; y < y1; y++) {
+            int from = x0, to = x1;
+            if (fabsf(vy) > 1) { /* beside the line is most of the box of a long one */
+                const float middle = a[0] + ((float)y + 0.5f - a[1]) * vx / vy, side = across / fabsf(vy) + 1;
+                from = (int)fmaxf((float)x0, floorf(middle - side));
+                to = (int)fminf((float)x1, ceilf(middle + side));
+            }
+            for (int x = from; x < to; x++) {
                 const float squared = squared_distance_to_segment((float)x + 0.5f, (float)y + 0.5f, a, b);
-                if (squared >= outside) continue; /* most of the box of a long line */
+                if (squared >= outside) continue;
                 const uint8_t c = coverage(sqrtf(squared) - half);
                 if (c > mask[y * width + x]) mask[y * width + x] = c;
             }
+        }
     }
 }
 

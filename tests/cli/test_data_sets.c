@@ -100,9 +100,9 @@ static void test_what_does_not_go_together(void **state) {
     refuse(LUDUS("record", scenario, "-o", "a.h5", "--size", "100"), "--size: is about pictures");
     refuse(LUDUS("record", scenario, "-o", "a.hdf5", "--fps", "10"), "--fps: is about pictures");
     refuse(LUDUS("record", scenario, "-o", "a.h5", "--overlay", "all"), "--overlay: is about pictures");
-    refuse(LUDUS("record", scenario, "-o", "a.gif", "--envs", "17"), "at most 16 are possible");
+    refuse(LUDUS("record", scenario, "-o", "a.gif", "--envs", "17"), "--envs: expected at most 16, as a.gif");
     refuse(LUDUS("record", scenario, scenario, "-o", "a.gif", "--envs", "3"),
-           "3 environments: expected one scenario or RUN, found 2");
+           "--envs: is about one scenario or RUN, found 2");
     refuse(LUDUS("record", scenario, "-o", "a.gif", "--observations", "stored"),
            "--observations: is about data sets");
     refuse(LUDUS("record", scenario, "-o", "a.h5", "--observations", "some"), "expected stored or replayed");
