@@ -335,6 +335,41 @@ lud_status lud_ranks_complete(lud_ranks *r, const lud_ranks_array *arrays, int n
     return LUD_OK;
 }
 
+lud_status lud_ranks_collect(lud_ranks *r, void *items, size_t item_bytes, int64_t n_items, int n_shares,
+                             lud_error *error) {
+    if (!r) return LUD_OK;
+    if (r->broken) return left_already(error);
+    const int size = r->size;
+    int *to = r->integers, *to_offset = to + size, *from = to + 2 * size, *from_offset = to + 3 * size;
+    char *bytes = items;
+    if ((size_t)n_items * item_bytes > MOST_BYTES)
+        return lud_fail(error, LUD_ERROR_LIMIT, "a message of %zu bytes between processes",
+                        (size_t)n_items * item_bytes);
+    size_t came = 0;
+    for (int k = 0; k < size; k++) {
+        to[k] = to_offset[k] = from[k] = 0;
+        from_offset[k] = (int)came;
+        if (r->rank == 0 && k > 0)
+            from[k] = (int)((size_t)(lud_ranks_first_item(r, n_items, n_shares, k + 1) -
+                                     lud_ranks_first_item(r, n_items, n_shares, k)) *
+                            item_bytes);
+        came += (size_t)from[k];
+    }
+    char *own = bytes + (size_t)lud_ranks_first_item(r, n_items, n_shares, r->rank) * item_bytes;
+    if (r->rank > 0)
+        to[0] =
+            (int)(bytes + (size_t)lud_ranks_first_item(r, n_items, n_shares, r->rank + 1) * item_bytes - own);
+    /* MPI does not read and write every kind of mapped memory */
+    LUD_TRY(reserve_both(r, (size_t)to[0], came, error));
+    memcpy(r->out, own, (size_t)to[0]);
+    r->bytes += (uint64_t)to[0];
+    LUD_TRY(wait_for(r, r->backend->exchange(r->out, to, to_offset, r->in, from, from_offset), error));
+    for (int k = 1; k < size; k++)
+        memcpy(bytes + (size_t)lud_ranks_first_item(r, n_items, n_shares, k) * item_bytes,
+               r->in + from_offset[k], (size_t)from[k]);
+    return LUD_OK;
+}
+
 lud_status lud_ranks_join_lists(lud_ranks *r, const void *own, int64_t n, size_t item_bytes, void *all,
                                 int64_t capacity, int64_t *n_all, lud_error *error) {
     *n_all = n;

@@ -64,6 +64,9 @@ typedef struct lud_ranks_array {
  * all. Arrays without items (null) are passed over. */
 lud_status lud_ranks_complete(lud_ranks *ranks, const lud_ranks_array *arrays, int n, int n_shares,
                               lud_error *error);
+/* Completes items[n_items] for the first process alone; the others keep what they have. */
+lud_status lud_ranks_collect(lud_ranks *ranks, void *items, size_t item_bytes, int64_t n_items, int n_shares,
+                             lud_error *error);
 /* Lists of different length, one behind the other in the order of the processes: `own` of n items becomes
  * all[*n_all], which has room for `capacity` and may be
  * `own` where there is one process; LUD_ERROR_LIMIT when that is too small. */

@@ -132,7 +132,8 @@ static lud_status solve_states(level_sweep *s, int level, uint64_t begin, uint64
     return LUD_OK;
 }
 
-/* Each process solves a stretch of the slab; then all have the records and credits of all of it. */
+/* Each process solves a stretch of the slab; then all have the credits of all of it, and the first one, which
+ * writes, the records. */
 static lud_status solve_slab(level_sweep *s, int level, uint64_t begin, uint64_t end, lud_error *error) {
     lud_ranks *ranks = s->run->ranks;
     const int rank = lud_ranks_rank(ranks), size = lud_ranks_size(ranks);
@@ -141,10 +142,11 @@ static lud_status solve_slab(level_sweep *s, int level, uint64_t begin, uint64_t
                    last = begin + (uint64_t)lud_share_begin(n, size, rank + 1);
     LUD_TRY(lud_ranks_agree(ranks, solve_states(s, level, first, last, error), error));
     const size_t width = (size_t)s->game.width;
-    const lud_ranks_array solved[] = {
-        {record_at(s, begin), (size_t)s->game.record_doubles * sizeof(double), 1, n},
-        {s->credits + (begin - s->layers->begin[level]) * width, width * sizeof(double), 1, n}};
-    return lud_ranks_complete(ranks, solved, 2, size, error);
+    const lud_ranks_array credits = {s->credits + (begin - s->layers->begin[level]) * width,
+                                     width * sizeof(double), 1, n};
+    LUD_TRY(lud_ranks_complete(ranks, &credits, 1, size, error));
+    return lud_ranks_collect(ranks, record_at(s, begin), (size_t)s->game.record_doubles * sizeof(double), n,
+                             size, error);
 }
 
 /* The first of the states in which somebody has no power, of those that all processes have met. */
@@ -212,12 +214,30 @@ static lud_status solve_level(level_sweep *s, int level, lud_error *error) {
     return fill_table(s, level, error);
 }
 
+/* The first process' records of these states come to all; by way of plain memory, as MPI does not read and
+ * write every kind of mapped memory. */
+static lud_status share_records(level_sweep *s, uint64_t begin, uint64_t end, lud_error *error) {
+    lud_ranks *ranks = s->run->ranks;
+    const size_t record_bytes = (size_t)s->game.record_doubles * sizeof(double);
+    if (!ranks) return LUD_OK;
+    double *some = malloc(s->slab_states * record_bytes);
+    lud_status status = lud_ranks_agree(ranks, some ? LUD_OK : lud_no_memory(error, "records"), error);
+    for (uint64_t at = begin; at < end && !status;) {
+        const uint64_t n = end - at < s->slab_states ? end - at : s->slab_states;
+        if (lud_ranks_leads(ranks)) memcpy(some, record_at(s, at), n * record_bytes);
+        status = lud_ranks_broadcast(ranks, some, n * record_bytes, error);
+        if (!status && !lud_ranks_leads(ranks)) memcpy(record_at(s, at), some, n * record_bytes);
+        at += n;
+    }
+    free(some);
+    return status;
+}
+
 /* A finished level: its credits come from its records. */
 static lud_status recall(level_sweep *s, int level, lud_error *error) {
     const uint64_t begin = s->layers->begin[level], end = s->layers->begin[level + 1];
     LUD_TRY(take_credits(s, level, error));
-    LUD_TRY(lud_ranks_broadcast(s->run->ranks, record_at(s, begin),
-                                (end - begin) * (uint64_t)s->game.record_doubles * sizeof(double), error));
+    LUD_TRY(share_records(s, begin, end, error));
 #pragma omp parallel for schedule(static) num_threads(s->n_threads)
     for (uint64_t index = begin; index < end; index++)
         lud_empo_state_recall(s->problem, &s->game, state_at(s, index),

@@ -78,12 +78,28 @@ static int check_arrays_of(lud_ranks *ranks, int n_items, int n_shares) {
     return 0;
 }
 
+/* The same of a list that the first process alone gets. */
+static int check_collected(lud_ranks *ranks, int n_items, int n_shares) {
+    enum { ITEMS = 17 };
+    char triples[ITEMS][3] = {{0}};
+    lud_error error = {0};
+    const int rank = lud_ranks_rank(ranks);
+    const int64_t begin = lud_ranks_first_item(ranks, n_items, n_shares, rank),
+                  end = lud_ranks_first_item(ranks, n_items, n_shares, rank + 1);
+    for (int64_t i = begin; i < end; i++) memset(triples[i], 'a' + (int)i, 3);
+    if (lud_ranks_collect(ranks, triples, 3, n_items, n_shares, &error)) return 5;
+    for (int i = 0; i < n_items; i++)
+        for (int k = 0; k < 3; k++)
+            if (triples[i][k] != (rank == 0 || (i >= begin && i < end) ? 'a' + i : 0)) return 5;
+    return 0;
+}
+
 static int check_arrays(lud_ranks *ranks) {
     const int size = lud_ranks_size(ranks), items[] = {17, 16, 5, 2, 1};
     int failed = 0;
     for (size_t i = 0; i < sizeof items / sizeof *items && !failed; i++)
         for (int shares = size; shares <= MOST_SHARES && !failed; shares += size)
-            failed = check_arrays_of(ranks, items[i], shares);
+            failed = check_arrays_of(ranks, items[i], shares) || check_collected(ranks, items[i], shares);
     return failed;
 }
 
