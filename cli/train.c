@@ -226,9 +226,6 @@ static lud_status train(const train_values *values, const char *path, const lud_
     lud_learner *learner = NULL;
     lud_carried carried = {0};
     lud_status status = lud_learner_create(scenario, device, &learner, error);
-    if (!status && device->ranks && !learner->kind->over_processes)
-        status = lud_invalid(error, "the learner %s trains in one process; %d were started",
-                             learner->kind->name, lud_ranks_size(device->ranks));
     lud_arena *arena = lud_arena_create(0);
     if (!status && !arena) status = lud_out_of_memory(error);
     /* nobody writes before all have read */

@@ -1,7 +1,11 @@
 /* How agents improve: the interface of a learner.
  *
  * A learner owns its networks, buffers and environments. It is driven by learn/train.h, which writes
- * progress, metrics and checkpoints and handles interrupts, the same for every learner. */
+ * progress, metrics and checkpoints and handles interrupts, the same for every learner.
+ *
+ * Several processes train it together (base/ranks, the ranks of its device): each calls it in the same order,
+ * and all come to the same state and the same rows, so calls may exchange something and agree on how they
+ * end. A learner that cannot do something so says so when it is created. */
 #pragma once
 
 #include "agents/cast.h"
@@ -66,10 +70,8 @@ typedef struct lud_learner_kind {
     size_t values;                   /* with options: where their values in effect lie in the learner */
     const char *world;               /* the world that it needs; null: any */
     const char *file;                /* what it leaves in a RUN; null: the checkpoint of a training */
-    bool over_processes; /* several train it together: its calls then are exchanges (base/ranks), made by all
-                          */
-    bool needs_goals;    /* the world has successors and goals */
-    bool counts_steps;   /* `run: {steps: N}` sets its length; a scenario of another that has it is refused */
+    bool needs_goals;                /* the world has successors and goals */
+    bool counts_steps; /* `run: {steps: N}` sets its length; a scenario of another that has it is refused */
 
     /* A learner for a scenario, which outlives it; reads the `learner` section. Takes all memory. Null: it is
      * solved (`ludus solve`), not trained; then only join, overlay and the reports are there. */

@@ -229,7 +229,6 @@ const lud_learner_kind lud_clone_learner = {
     .about = "imitation of recorded episodes by chunks of actions, with labels asked for on the way (DAgger)",
     .options = &lud_clone_option_table,
     .values = offsetof(cloning, options),
-    .over_processes = true,
     .create = create,
     .destroy = destroy,
     .iterate = iterate,

@@ -639,7 +639,6 @@ const lud_learner_kind lud_learner_kge = {
     .options = &table,
     .values = offsetof(kge, options),
     .world = "proof",
-    .over_processes = true,
     .create = create,
     .destroy = destroy,
     .goes_on_within = true,

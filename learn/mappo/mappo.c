@@ -446,7 +446,6 @@ const lud_learner_kind lud_mappo_learner = {
     .about = "PPO with networks that agents share: MAPPO, IPPO, graph networks, magnitude and direction",
     .options = &lud_mappo_option_table,
     .values = offsetof(mappo, options),
-    .over_processes = true,
     .counts_steps = true,
     .create = create,
     .destroy = destroy,

@@ -288,7 +288,6 @@ const lud_learner_kind lud_learner_proof_ppo = {
     .options = &lud_proof_ppo_table,
     .values = offsetof(prover, options),
     .world = "proof",
-    .over_processes = true,
     .counts_steps = true,
     .create = create,
     .destroy = destroy,

@@ -488,7 +488,6 @@ const lud_learner_kind lud_learner_ticks = {
     .about = "many agents share a policy that learns in every tick from the few experiences worth it",
     .options = &lud_tick_option_table,
     .values = offsetof(ticks, options),
-    .over_processes = true,
     .create = create,
     .destroy = destroy,
     .iterate = iterate,

@@ -161,7 +161,6 @@ const lud_learner_kind lud_empo_phase1 = {
     .about = "what people would do for each goal, learned by networks: phase 1 of EMPO",
     .options = &lud_empo_phase1_table,
     .values = offsetof(phase1, options),
-    .over_processes = true,
     .needs_goals = true,
     .create = create,
     .destroy = destroy,

@@ -361,6 +361,16 @@ static lud_status go_on(phase2 *p, lud_status acted, double part, lud_error *err
                            error);
 }
 
+/* Empties the memory when training enters its last stages, where that is asked for: once, also when it was
+ * stopped on entering and some transitions are new already. */
+static void clear_replay(phase2 *p) {
+    const lud_empo_stages *stages = &p->options.stages;
+    const bool enters = p->step == lud_empo_stage_end(stages, LUD_STAGE_RAMP - 1) ||
+                        p->step == lud_empo_stage_end(stages, LUD_STAGE_RAMP);
+    if (stages->gradual_clearing || !enters || lud_empo_replay_count(p->replay) == 0) return;
+    if (lud_empo_replay_get(p->replay, 0).inserted < p->step) lud_empo_replay_clear(p->replay);
+}
+
 static lud_status iterate_met(phase2 *p, double *row, lud_error *error) {
     const lud_empo_stages *stages = &p->options.stages;
     const int64_t each = p->options.updates_per_iteration, first = p->step / each * each;
@@ -395,14 +405,11 @@ static lud_status iterate(lud_learner *learner, double *row, lud_error *error) {
         LUD_TRY(go_on(p, LUD_OK, part, error));
         now = lud_empo_stages_at(stages, p->step);
         if (p->novelty) lud_empo_novelty_set_step(p->novelty, p->step);
-        const bool enters = p->step == lud_empo_stage_end(stages, LUD_STAGE_RAMP - 1) ||
-                            p->step == lud_empo_stage_end(stages, LUD_STAGE_RAMP);
-        if (!stages->gradual_clearing && enters) lud_empo_replay_clear(p->replay);
+        clear_replay(p);
         if (p->async) LUD_TRY(take(p, error));
         while (!acted && !p->async &&
                (lud_empo_replay_count(p->replay) < p->options.batch_size || p->credit < 1.0)) {
-            /* what was cleared would be cleared again */
-            if (!enters) LUD_TRY(go_on(p, LUD_OK, part, error));
+            LUD_TRY(go_on(p, LUD_OK, part, error));
             acted = lud_empo_phase2_act(p, &now, error);
             if (acted) continue;
             learn_actions(p);
@@ -506,7 +513,6 @@ const lud_learner_kind lud_empo_phase2 = {
     .about = "EMPO learned by networks or tables, for worlds too large to solve",
     .options = &lud_empo_learner_table,
     .values = offsetof(phase2, options),
-    .over_processes = true,
     .needs_goals = true,
     .create = create,
     .destroy = destroy,
