@@ -151,20 +151,20 @@ static const struct {
      "--set learner.type=kge --set learner.dimension=8 --set learner.negatives=16 --set "
      "learner.batch_size=58 --set learner.epochs=6 --set learner.evaluation.every=2 --set "
      "learner.shares=12",
-     "learner.epochs=400"},
+     "learner.epochs=150"},
     /* what people would do, with draws in networks and of goals */
     {"people", "defaults/between.yaml",
      "--set learner.type=empo-phase1 --set learner.num_training_steps=45 --set "
      "learner.updates_per_iteration=15 --set learner.batch_size=14 --set learner.goals_per_state=2 --set "
      "learner.dropout=0.2 --set learner.hidden_dim=16 --set learner.shares=12",
-     "learner.num_training_steps=600"},
+     "learner.num_training_steps=300"},
     /* networks, targets over several steps, transitions that are missed by most */
     {"robots", "defaults/between.yaml",
      "--set learner.use_lookup_tables=false --set learner.num_training_steps=160 --set "
      "learner.updates_per_iteration=40 --set learner.batch_size=26 --set learner.hidden_dim=16 --set "
      "learner.replay_contest=2 --set learner.v_h_e_target_mode=n_step --set learner.q_r_target_mode=n_step "
      "--set learner.dropout=0.2 --set learner.shares=12",
-     "learner.num_training_steps=800"},
+     "learner.num_training_steps=400"},
     /* tables beside networks, goals in hindsight, draws of goals and people */
     {"tables", "defaults/between.yaml",
      "--set learner.use_lookup_tables=true --set learner.use_lookup_q_r=false --set "
@@ -178,7 +178,7 @@ static const struct {
     {"village", "tribes/village_gated.yaml",
      "--set learner.ticks=40 --set learner.ticks_per_iteration=10 --set run.environments=13 --set "
      "learner.evaluation_episodes=13 --set learner.normaliser=popart --set learner.shares=12",
-     "learner.ticks=200"},
+     "learner.ticks=120"},
     /* agents that write, and copy others at first */
     {"words", "tribes/tokens.yaml",
      "--set learner.ticks=10 --set learner.imitation.ticks=4 --set learner.critic_ticks=2 --set "
