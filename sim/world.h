@@ -70,8 +70,16 @@ typedef struct lud_measure {
     const char *caption; /* said of an episode that ends with 1; null: nothing */
 } lud_measure;
 
+/* Where in a state its step is counted, little-endian. A world with a clock promises that successors differ
+ * from their state's count by one more, and that states which differ in it alone have successors which do so
+ * too, in the same order and as likely, but for those at max_steps, which have none. */
+typedef struct lud_clock {
+    size_t offset, bytes; /* 0 bytes: no clock */
+} lud_clock;
+
 typedef struct lud_layout {
     size_t state_bytes;
+    lud_clock clock;
     int n_agents;
     int max_steps;                   /* 0: no limit */
     const lud_action_space *actions; /* [n_agents] */
@@ -167,6 +175,11 @@ struct lud_world {
      * exactly when the state is terminal. Fails only when memory is out. */
     lud_status (*successors)(const lud_model *model, const uint8_t *state, const int32_t *joint_action,
                              lud_successors *out, lud_error *error);
+    /* The same for all joint actions of a state at once, in the order of their numbers, one behind the other:
+     * count[k] successors of joint action k, equal ones of different joint actions included. `scratch` is the
+     * caller's, its contents mean nothing. Null: `successors` is asked for each. */
+    lud_status (*all_successors)(const lud_model *model, const uint8_t *state, lud_successors *scratch,
+                                 lud_successors *out, uint32_t *count, lud_error *error);
     bool (*is_terminal)(const lud_model *model, const uint8_t *state);
     /* Whether bytes from elsewhere (a file) are a state that the other functions may be given: what is out of
      * range is LUD_ERROR_INPUT and named. States of reset, step and successors always pass. Null: any bytes

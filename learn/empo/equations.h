@@ -32,7 +32,9 @@ typedef struct lud_empo_game {
     const int32_t *n_actions, *noop;          /* [n_humans]; the action that does nothing */
     const int32_t *goal_begin, *policy_begin; /* [n_humans + 1] */
     const int32_t *joint_of;                  /* [n_profiles][n_robot_actions] joint action */
-    const double *goal_weight;                /* [n_goals] */
+    const int32_t
+        *own_action; /* [n_humans][n_profiles] lud_empo_profile_action, looked up instead of divided */
+    const double *goal_weight; /* [n_goals] */
     double beta_h, gamma_h, nu_h, gamma_r, beta_r, zeta, xi, eta;
     double terminal_value, reward_weight; /* V_r of a terminal state; weight of U_r in (9) */
     double power_floor;                   /* least X_h; 0: a person without power is told */
@@ -158,24 +160,41 @@ LUD_EMPO_CODE int lud_empo_profile_action(const int32_t *n_actions, int human, i
 LUD_EMPO_CODE double lud_empo_profile_probability(const lud_empo_game *game, const double *marginal,
                                                   int profile, int except) {
     double p = 1;
-    for (int h = 0; h < game->n_humans; h++) {
-        int action = profile % game->n_actions[h];
-        profile /= game->n_actions[h];
-        if (h != except) p *= marginal[h * game->max_actions + action];
-    }
+    for (int h = 0; h < game->n_humans; h++)
+        if (h != except)
+            p *= marginal[h * game->max_actions + game->own_action[h * game->n_profiles + profile]];
     return p;
 }
 
 /* ---- the sweep's steps on one state ---- */
 
-/* sum[width] = sum of probability[i] * credits of successor[i]; state s has row s % window of
+/* Rows of credits are kept for `rows` states: state s has row s % rows. The inverse stands for the division.
+ */
+typedef struct lud_empo_window {
+    uint64_t rows, inverse; /* 2^32 / rows, rounded down */
+} lud_empo_window;
+
+static inline lud_empo_window lud_empo_window_of(uint64_t rows) {
+    lud_empo_window window;
+    window.rows = rows;
+    window.inverse = ((uint64_t)1 << 32) / rows;
+    return window;
+}
+
+LUD_EMPO_CODE uint64_t lud_empo_row_of(lud_empo_window window, uint32_t state) {
+    uint64_t quotient = (state * window.inverse) >> 32; /* at most one too small */
+    uint64_t row = state - quotient * window.rows;
+    return row < window.rows ? row : row - window.rows;
+}
+
+/* sum[width] = sum of probability[i] * credits of successor[i], whose rows are those of
  * credits[window][width] */
-LUD_EMPO_CODE void lud_empo_expectation(const double *credits, uint64_t window, int width, uint32_t n,
+LUD_EMPO_CODE void lud_empo_expectation(const double *credits, lud_empo_window window, int width, uint32_t n,
                                         const uint32_t *successor, const double *probability, double *sum,
                                         int lane, int lanes) {
     for (int j = lane; j < width; j += lanes) sum[j] = 0;
     for (uint32_t i = 0; i < n; i++) {
-        const double *credit = credits + (successor[i] % window) * (uint64_t)width;
+        const double *credit = credits + lud_empo_row_of(window, successor[i]) * (uint64_t)width;
         double p = probability[i];
         for (int j = lane; j < width; j += lanes) sum[j] += p * credit[j];
     }
@@ -187,13 +206,15 @@ LUD_EMPO_CODE void lud_empo_worst_case(const lud_empo_game *game, lud_empo_scrat
     for (int profile = 0; profile < game->n_profiles; profile++) {
         double *worst = t->worst + profile * n_goals;
         const int32_t *joint = game->joint_of + profile * n_robot;
-        for (int g = lane; g < n_goals; g += lanes) worst[g] = t->row[joint[0]][g];
-        for (int r = 1; r < n_robot; r++) {
-            const double *value = t->row[joint[r]];
-            for (int g = lane; g < n_goals; g += lanes) {
-                bool replace = game->optimistic ? value[g] > worst[g] : value[g] < worst[g];
-                worst[g] = replace ? value[g] : worst[g];
-            }
+        for (int g = lane; g < n_goals; g += lanes) {
+            double least = t->row[joint[0]][g];
+            if (game->optimistic)
+                for (int r = 1; r < n_robot; r++)
+                    least = t->row[joint[r]][g] > least ? t->row[joint[r]][g] : least;
+            else
+                for (int r = 1; r < n_robot; r++)
+                    least = t->row[joint[r]][g] < least ? t->row[joint[r]][g] : least;
+            worst[g] = least;
         }
     }
 }
@@ -208,18 +229,17 @@ LUD_EMPO_CODE void lud_empo_phase_1(const lud_empo_game *game, lud_empo_scratch 
     LUD_EMPO_MEET();
     for (int h = 0; h < game->n_humans; h++) {
         int n_actions = game->n_actions[h], begin = game->goal_begin[h], end = game->goal_begin[h + 1];
+        const int32_t *own_action = game->own_action + h * n_profiles;
         double uniform = (double)n_actions / n_profiles;
 
         /* (1): the average over what the others might do */
-        for (int a = 0; a < n_actions; a++) {
-            double *q = t->q_h + a * n_goals;
-            for (int g = begin + lane; g < end; g += lanes) q[g] = 0;
-            for (int profile = 0; profile < n_profiles; profile++) {
-                if (lud_empo_profile_action(game->n_actions, h, profile) != a) continue;
-                double weight = belief ? belief[a * n_profiles + profile] : uniform;
-                const double *worst = t->worst + profile * n_goals;
-                for (int g = begin + lane; g < end; g += lanes) q[g] += weight * worst[g];
-            }
+        for (int a = 0; a < n_actions; a++)
+            for (int g = begin + lane; g < end; g += lanes) t->q_h[a * n_goals + g] = 0;
+        for (int profile = 0; profile < n_profiles; profile++) {
+            const int a = own_action[profile];
+            double weight = belief ? belief[a * n_profiles + profile] : uniform, *q = t->q_h + a * n_goals;
+            const double *worst = t->worst + profile * n_goals;
+            for (int g = begin + lane; g < end; g += lanes) q[g] += weight * worst[g];
         }
         if (belief) belief += n_actions * n_profiles;
 
@@ -272,10 +292,11 @@ LUD_EMPO_CODE int lud_empo_phase_2(const lud_empo_game *game, lud_empo_scratch *
 
     for (int profile = 0; profile < n_profiles; profile++) {
         double *mean = t->mean_robot + profile * n_goals;
-        for (int g = lane; g < n_goals; g += lanes) mean[g] = 0;
-        for (int r = 0; r < n_robot; r++) {
-            const double *value = t->row[game->joint_of[profile * n_robot + r]] + n_goals;
-            for (int g = lane; g < n_goals; g += lanes) mean[g] += pi_r[r] * value[g];
+        const int32_t *joint = game->joint_of + profile * n_robot;
+        for (int g = lane; g < n_goals; g += lanes) {
+            double sum = 0;
+            for (int r = 0; r < n_robot; r++) sum += pi_r[r] * t->row[joint[r]][n_goals + g];
+            mean[g] = sum;
         }
     }
     LUD_EMPO_MEET();
@@ -287,7 +308,7 @@ LUD_EMPO_CODE int lud_empo_phase_2(const lud_empo_game *game, lud_empo_scratch *
         for (int profile = 0; profile < n_profiles; profile++) {
             double others = lud_empo_profile_probability(game, t->marginal, profile, h);
             if (others == 0) continue;
-            double *value = t->q_h + lud_empo_profile_action(game->n_actions, h, profile) * n_goals;
+            double *value = t->q_h + game->own_action[h * n_profiles + profile] * n_goals;
             const double *mean = t->mean_robot + profile * n_goals;
             for (int g = begin + lane; g < end; g += lanes) value[g] += others * mean[g];
         }
@@ -344,7 +365,7 @@ typedef struct lud_empo_batch {
     const uint8_t *terminal;              /* [n] */
     const uint8_t *achieved;              /* [n][n_goals] */
     const double *habit, *belief, *robot; /* [n][...] as in lud_empo_state_inputs; may be null */
-    uint64_t window;
+    lud_empo_window window;
     double *credits; /* [window][width] */
     double *records; /* [n][record_doubles] */
     int32_t *failed; /* [n] person without power, or -1 */

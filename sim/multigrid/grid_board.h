@@ -145,19 +145,14 @@ LUD_HD static inline void lud_grid_load(lud_grid_run *run, uint8_t *state) {
         const lud_grid_fixed *f = &layer->fixed[layer->shown[k]];
         run->content[f->cell] = lud_grid_shown(m, state, f);
     }
-    if (m->n_slots) {
-        for (int k = 0; k < m->n_classes; k++) {
-            int end = m->classes[k].begin + m->classes[k].n;
-            for (int s = m->classes[k].begin; s < end; s++)
-                run->content[lud_grid_get_cell(m, state, m->at.piece, s)] = m->classes[k].type;
-        }
-        run->content[m->n_cells] = LUD_WALL;
-    }
+    for (int s = 0; s < m->n_slots; s++)
+        run->content[lud_grid_get_cell(m, state, m->at.piece, s)] = m->slot_type[s];
+    run->content[m->n_cells] = LUD_WALL;
     for (int i = 0; i < m->n_agents; i++) {
         uint32_t cell = lud_grid_agent_cell(run, i);
         run->start_cell[i] = (uint16_t)cell;
         run->content[cell] = LUD_AGENT;
-        if (!(*lud_grid_agent_byte(run, i) & LUD_AGENT_TERMINATED)) run->start[cell] = 1;
+        run->start[cell] |= !(*lud_grid_agent_byte(run, i) & LUD_AGENT_TERMINATED);
     }
 }
 

@@ -6,6 +6,7 @@
 #include "sim/multigrid/grid_board.h"
 #include "sim/multigrid/grid_measures.h"
 #include "sim/multigrid/grid_observe.h"
+#include "sim/multigrid/grid_quick.h"
 #include "sim/multigrid/grid_view.h"
 
 static const char *const full_names[] = {"still",  "left", "right",  "forward",
@@ -337,7 +338,7 @@ static int class_of_object(lud_grid_model *m, const lud_grid_object *object) {
 }
 
 /* Finds the classes and how many slots each needs: as many as can lie on the grid at once in any map. */
-static void lay_out_pieces(lud_grid_model *m) {
+static bool lay_out_pieces(lud_grid_model *m) {
     m->n_classes = 2;
     m->classes[LUD_CLASS_BLOCK].type = LUD_BLOCK;
     m->classes[LUD_CLASS_BLOCK].colour = LUD_BROWN;
@@ -360,6 +361,10 @@ static void lay_out_pieces(lud_grid_model *m) {
         m->classes[c].n = (uint16_t)most[c];
         m->n_slots += most[c];
     }
+    m->slot_type = lud_arena_take(m->arena, (size_t)m->n_slots + 1);
+    for (int c = 0; c < m->n_classes && m->slot_type; c++)
+        memset(m->slot_type + m->classes[c].begin, m->classes[c].type, m->classes[c].n);
+    return m->slot_type != NULL;
 }
 
 static bool has_parameters(lud_grid_type type) {
@@ -436,6 +441,7 @@ static void lay_out_state(lud_grid_model *m) {
 #undef PLACE
     assert(n == LUD_GRID_N_FIELDS);
     m->model.layout.state_bytes = offset;
+    m->model.layout.clock = (lud_clock){m->at.step, 2};
 }
 
 static bool compile_initial(lud_grid_model *m, int index) {
@@ -553,12 +559,14 @@ static lud_status compile(lud_grid_model *m, const lud_grid_spec *spec, lud_erro
     if (ok) {
         m->spec.actions = choose_actions(spec);
         m->model.layout.max_steps = (int)spec->max_steps;
-        lay_out_pieces(m);
-        ok = compile_agents(m) && compile_neighbours(m);
+        ok = lay_out_pieces(m) && compile_agents(m) && compile_neighbours(m);
         compile_rewards(m);
     }
     for (int k = 0; k < m->n_maps && ok; k++) ok = compile_layer(m, k);
-    if (ok) lay_out_state(m);
+    if (ok) {
+        lay_out_state(m);
+        lud_grid_compile_quick(m);
+    }
     for (int k = 0; k < m->n_maps && ok; k++) ok = compile_initial(m, k);
     if (!ok || !lud_grid_compile_observations(m) || !lud_grid_compile_measures(m))
         return lud_no_memory(error, "the compiled grid");

@@ -23,7 +23,8 @@ enum {
     LUD_CONTENT_TYPE = 0x1f,
     LUD_CONTENT_OVERLAP = 0x20, /* can be walked, pushed and dropped onto */
     LUD_CONTENT_CHANGES = 0x40, /* only in the static layer: door or bush, what it shows is in the state */
-    LUD_CONTENT_FREE = LUD_EMPTY | LUD_CONTENT_OVERLAP
+    LUD_CONTENT_FREE = LUD_EMPTY | LUD_CONTENT_OVERLAP,
+    LUD_GRID_CONTENTS = 0x40 /* bytes that a cell of a loaded board may contain are below this */
 };
 
 /* An agent's byte in a state: direction in bits 0-1, then these, then 1 + forced action (0: none) in bits
@@ -74,7 +75,9 @@ typedef struct lud_grid_layer {
     uint8_t *initial;    /* [state_bytes] */
     uint16_t *free_cell; /* [n_free] cells where random agents may start */
     int n_free;
-    int32_t *compact;               /* [n_cells] compact words of the static layer, see grid_observe.h */
+    int32_t *compact; /* [n_cells] compact words of the static layer, see grid_observe.h */
+    uint16_t *coded;  /* [n_coded] indices of what has its condition in its word */
+    int n_coded;
     float *interactive;             /* [96] interactive features, constant entries filled in */
     int n_buttons;                  /* of those, with entries that change */
     float stumble, entry, solidify; /* global features */
@@ -105,6 +108,18 @@ typedef struct lud_grid_field {
 } lud_grid_field;
 enum { LUD_GRID_N_FIELDS = 8 };
 
+/* What each action means in front of each content, for steps without chance (grid_quick.h). Row LUD_GRID_IDLE
+ * is that of an agent that cannot act. */
+enum { LUD_GRID_IDLE = 8 };
+typedef struct lud_grid_quick {
+    bool possible;    /* in this world */
+    uint32_t carried; /* offset of bytes that are not 0 for agents that carry something, where things are
+                         carried */
+    uint8_t turn[LUD_GRID_IDLE + 1];                    /* added to the direction */
+    uint8_t unsteady[LUD_GRID_IDLE + 1];                /* more bits on unsteady ground */
+    uint8_t bits[LUD_GRID_IDLE + 1][LUD_GRID_CONTENTS]; /* of LUD_QUICK_MOVES and so on */
+} lud_grid_quick;
+
 typedef struct lud_grid_model {
     lud_model model;
     lud_arena *arena;
@@ -114,7 +129,13 @@ typedef struct lud_grid_model {
     int n_classes, n_slots, n_conditions, n_controls;
     lud_grid_offsets at;
     lud_grid_field field[LUD_GRID_N_FIELDS];
-    uint8_t verb[8];                     /* [n_actions] */
+    uint8_t verb[8]; /* [n_actions] */
+    lud_grid_quick quick;
+    uint8_t *slot_type;                  /* [n_slots] */
+    int32_t *slot_word;                  /* [n_slots] its compact word on plain ground */
+    float (*carry)[2];                   /* [n_classes] features of an agent that carries it: type, colour */
+    float (*place)[2];                   /* [n_cells] x, y */
+    uint8_t *agent_of_place;             /* [n_agents] whose features stand where in part `agents` */
     uint8_t colour[LUD_GRID_MAX_AGENTS]; /* [n_agents] */
     uint8_t can[LUD_GRID_MAX_AGENTS];    /* [n_agents] */
     int colour_count[LUD_COLOURS];       /* agents of each colour */

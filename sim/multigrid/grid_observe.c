@@ -51,25 +51,22 @@ static int32_t static_word(const lud_grid_object *o) {
 static void write_words(const lud_grid_model *m, const uint8_t *state, int32_t *words) {
     const lud_grid_layer *layer = lud_grid_layer_of(m, state);
     memcpy(words, layer->compact, (size_t)m->n_cells * sizeof *words);
-    for (int k = 0; k < layer->n_fixed; k++) {
-        const lud_grid_fixed *f = &layer->fixed[k];
+    for (int k = 0; k < layer->n_coded; k++) {
+        const lud_grid_fixed *f = &layer->fixed[layer->coded[k]];
+        const int condition = lud_grid_condition(m, state, f->slot);
         if (f->type == LUD_DOOR)
-            words[f->cell] |= (lud_grid_condition(m, state, f->slot) + 1) << LUD_CODE_DOOR_SHIFT;
+            words[f->cell] |= (condition + 1) << LUD_CODE_DOOR_SHIFT;
         else if (f->type == LUD_MAGIC_WALL)
-            words[f->cell] |= (lud_grid_condition(m, state, f->slot) ? 1 + f->side : 6)
-                              << LUD_CODE_MAGIC_SHIFT;
-        else if (f->type == LUD_BUSH && lud_grid_condition(m, state, f->slot))
+            words[f->cell] |= (condition ? 1 + f->side : 6) << LUD_CODE_MAGIC_SHIFT;
+        else if (condition)
             words[f->cell] = LUD_CODE_EMPTY;
     }
     /* A piece takes the type and colour of the word; the state of a door below it stays. */
-    for (int k = 0; k < m->n_classes; k++) {
-        const lud_grid_class *class = &m->classes[k];
-        int32_t word = base_channel(class->type) | NO_AGENT;
-        if (class->type == LUD_KEY) word |= class->colour << LUD_CODE_COLOUR_SHIFT;
-        for (int s = class->begin; s < class->begin + class->n; s++) {
-            uint32_t cell = lud_grid_get_cell(m, state, m->at.piece, s);
-            if (cell < (uint32_t)m->n_cells) words[cell] = word | (words[cell] & 3 << LUD_CODE_DOOR_SHIFT);
-        }
+    int32_t nowhere = 0;
+    for (int s = 0; s < m->n_slots; s++) {
+        const uint32_t cell = lud_grid_get_cell(m, state, m->at.piece, s);
+        int32_t *word = cell < (uint32_t)m->n_cells ? &words[cell] : &nowhere;
+        *word = m->slot_word[s] | (*word & 3 << LUD_CODE_DOOR_SHIFT);
     }
     for (int i = 0; i < m->n_agents; i++) {
         int32_t *word = &words[lud_grid_get_cell(m, state, m->at.cell, i)];
@@ -117,18 +114,16 @@ void lud_grid_encode_globals(const lud_grid_model *m, const uint8_t *state, bool
     globals[3] = reference ? 0.0f : layer->solidify;
 }
 
-static void agent_features(const lud_grid_model *m, const uint8_t *state, bool reference, int i, float *to) {
-    uint32_t cell = lud_grid_get_cell(m, state, m->at.cell, i);
-    uint8_t byte = state[m->at.agent + (uint32_t)i];
-    int carried = m->n_classes > 2 ? state[m->at.carried + (uint32_t)i] : 0;
-    const lud_grid_class *class = &m->classes[carried];
-    to[0] = (float)m->cell_x[cell];
-    to[1] = (float)m->cell_y[cell];
-    for (int d = 0; d < 4; d++) to[2 + d] = (byte & LUD_AGENT_DIRECTION) == d;
+static void agent_features(const lud_grid_model *m, const uint8_t *state, int i, float *to) {
+    static const float directions[4][4] = {{1, 0, 0, 0}, {0, 1, 0, 0}, {0, 0, 1, 0}, {0, 0, 0, 1}};
+    const uint32_t cell = lud_grid_get_cell(m, state, m->at.cell, i);
+    const uint8_t byte = state[m->at.agent + (uint32_t)i];
+    const int carried = m->n_classes > 2 ? state[m->at.carried + (uint32_t)i] : 0;
+    memcpy(to, m->place[cell], sizeof *m->place);
+    memcpy(to + 2, directions[byte & LUD_AGENT_DIRECTION], sizeof *directions);
     to[6] = (m->can[i] & LUD_CAN_ENTER_MAGIC_WALLS) != 0;
     to[7] = (m->can[i] & LUD_CAN_PUSH_ROCKS) != 0;
-    to[8] = !carried || (reference && class->type == LUD_KEY) ? -1.0f : (float)base_channel(class->type);
-    to[9] = carried ? (float)class->colour : -1.0f;
+    memcpy(to + 8, m->carry[carried], sizeof *m->carry);
     to[10] = (byte & LUD_AGENT_PAUSED) != 0;
     to[11] = (byte & LUD_AGENT_TERMINATED) != 0;
     to[12] = (float)((byte >> LUD_AGENT_FORCED_SHIFT) - 1);
@@ -139,8 +134,11 @@ void lud_grid_encode_agents(const lud_grid_model *m, const uint8_t *state, bool 
     for (int k = 0; k < LUD_COLOURS; k++) {
         int colour = alphabetical[k], n = 0;
         for (int i = 0; i < m->n_agents && n < most[colour]; i++)
-            if (m->colour[i] == colour)
-                agent_features(m, state, reference, i, features + LUD_GRID_AGENT_FEATURES * n++);
+            if (m->colour[i] == colour) {
+                float *to = features + LUD_GRID_AGENT_FEATURES * n++;
+                agent_features(m, state, i, to);
+                if (reference && to[8] == (float)base_channel(LUD_KEY)) to[8] = -1.0f;
+            }
         memset(features + LUD_GRID_AGENT_FEATURES * n, 0,
                (size_t)(most[colour] - n) * LUD_GRID_AGENT_FEATURES * sizeof *features);
         features += LUD_GRID_AGENT_FEATURES * most[colour];
@@ -165,6 +163,29 @@ static void agent_scales(const lud_grid_model *m, float *scale) {
     scale[8] = inverse(base_channel(LUD_KEY));
     scale[9] = inverse(LUD_COLOURS);
     scale[12] = inverse(m->n_agents ? m->model.layout.actions[0].n_discrete : 1); /* nobody may be there */
+}
+
+/* What the two functions above look up. */
+static bool compile_features(lud_grid_model *m) {
+    m->slot_word = lud_arena_take_array(m->arena, (size_t)m->n_slots, sizeof *m->slot_word);
+    m->carry = lud_arena_take_array(m->arena, (size_t)m->n_classes, sizeof *m->carry);
+    m->place = lud_arena_take_array(m->arena, (size_t)m->n_cells, sizeof *m->place);
+    m->agent_of_place = lud_arena_take(m->arena, (size_t)m->n_agents + 1);
+    if (!m->slot_word || !m->carry || !m->place || !m->agent_of_place) return false;
+    for (int k = 0; k < m->n_classes; k++) {
+        const lud_grid_class *class = &m->classes[k];
+        int32_t word = base_channel(class->type) | NO_AGENT;
+        if (class->type == LUD_KEY) word |= class->colour << LUD_CODE_COLOUR_SHIFT;
+        for (int s = class->begin; s < class->begin + class->n; s++) m->slot_word[s] = word;
+        m->carry[k][0] = k ? (float)base_channel(class->type) : -1.0f; /* class 0 is carrying nothing */
+        m->carry[k][1] = k ? (float)class->colour : -1.0f;
+    }
+    for (int c = 0; c < m->n_cells; c++) {
+        m->place[c][0] = (float)m->cell_x[c];
+        m->place[c][1] = (float)m->cell_y[c];
+    }
+    for (int i = 0; i < m->n_agents; i++) m->agent_of_place[lud_grid_agent_place(m, i)] = (uint8_t)i;
+    return true;
 }
 
 enum { PER_TYPE = 4 };
@@ -470,8 +491,14 @@ bool lud_grid_compile_observations(lud_grid_model *m) {
         lud_grid_layer *layer = &m->layers[k];
         layer->compact = lud_arena_take_array(m->arena, (size_t)m->n_cells, sizeof *layer->compact);
         layer->interactive = lud_arena_take_array(m->arena, LUD_GRID_INTERACTIVE, sizeof *layer->interactive);
-        if (!layer->compact || !layer->interactive) return false;
+        layer->coded = lud_arena_take_array(m->arena, (size_t)layer->n_fixed, sizeof *layer->coded);
+        if (!layer->compact || !layer->interactive || !layer->coded) return false;
         for (int c = 0; c < m->n_cells; c++) layer->compact[c] = static_word(&m->spec.maps[k].cells[c]);
+        for (int f = 0; f < layer->n_fixed; f++) {
+            const uint8_t type = layer->fixed[f].type;
+            if (type == LUD_DOOR || type == LUD_MAGIC_WALL || type == LUD_BUSH)
+                layer->coded[layer->n_coded++] = (uint16_t)f;
+        }
         for (int f = layer->n_fixed - 1; f >= 0; f--) {
             if (layer->fixed[f].type == LUD_UNSTEADY_GROUND) layer->stumble = (float)layer->fixed[f].stumble;
             if (layer->fixed[f].type != LUD_MAGIC_WALL) continue;
@@ -481,6 +508,7 @@ bool lud_grid_compile_observations(lud_grid_model *m) {
         compile_interactive(m, layer);
     }
     for (int i = 0; i < m->n_agents; i++) m->colour_count[m->colour[i]]++;
+    if (!compile_features(m)) return false;
     bool partial = m->spec.observation.view == LUD_VIEW_PARTIAL;
     int size = (int)m->spec.observation.size, width = partial ? size : m->width,
         height = partial ? size : m->height;
@@ -528,9 +556,10 @@ void lud_grid_observe(const lud_model *model, lud_range range, const uint8_t *st
         float *features = agents ? agents + e * n_agents * LUD_GRID_AGENT_FEATURES : NULL;
         if (features && partial)
             for (int i = 0; i < m->n_agents; i++)
-                agent_features(m, state, false, i, features + i * LUD_GRID_AGENT_FEATURES);
+                agent_features(m, state, i, features + i * LUD_GRID_AGENT_FEATURES);
         else if (features)
-            lud_grid_encode_agents(m, state, false, m->colour_count, features);
+            for (int p = 0; p < m->n_agents; p++)
+                agent_features(m, state, m->agent_of_place[p], features + p * LUD_GRID_AGENT_FEATURES);
         if (interactive) lud_grid_encode_interactive(m, state, interactive + e * LUD_GRID_INTERACTIVE);
     }
 }

@@ -490,15 +490,15 @@ LUD_HD static inline void lud_grid_make_plan(const lud_grid_run *run, const int3
 
 /* --- Carrying out a plan --- */
 
-LUD_HD static inline void lud_grid_count_step(lud_grid_run *run) {
-    uint8_t *step = run->state + run->m->at.step;
+LUD_HD static inline void lud_grid_count_step(const lud_grid_model *m, uint8_t *state) {
+    uint8_t *step = state + m->at.step;
     uint32_t count = lud_grid_get16(step);
     if (count < 65535) lud_grid_put16(step, count + 1);
 }
 
 /* Everybody acts in index order. */
 LUD_HD static inline void lud_grid_play_in_order(lud_grid_run *run, const lud_grid_plan *plan) {
-    lud_grid_count_step(run);
+    lud_grid_count_step(run->m, run->state);
     for (int i = 0; i < run->m->n_agents; i++)
         if (run->m->verb[plan->action[i]] != LUD_VERB_STILL && lud_grid_can_act(run, i))
             lud_grid_execute(run, i, plan->action[i]);
@@ -566,7 +566,7 @@ LUD_HD static inline void lud_grid_play_bush(lud_grid_run *run, int i, int optio
 /* Block winners in block order, then the others in index order, then the late phases. */
 LUD_HD static inline void lud_grid_play_choices(lud_grid_run *run, const lud_grid_plan *plan,
                                                 const lud_grid_choice *choice) {
-    lud_grid_count_step(run);
+    lud_grid_count_step(run->m, run->state);
     uint64_t went = 0;
     int f = 0;
     for (int b = 0; b < plan->n_blocks; b++) {

@@ -78,6 +78,7 @@ const lud_world lud_multigrid_world = {
     .step = lud_grid_step,
     .observe = lud_grid_observe,
     .successors = lud_grid_successors,
+    .all_successors = lud_grid_all_successors,
     .is_terminal = lud_grid_is_terminal,
     .check_state = lud_grid_check_state,
     .elapsed = elapsed,

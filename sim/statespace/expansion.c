@@ -28,6 +28,7 @@ lud_status lud_expansion_create(lud_expansion *e, const lud_model *model, int32_
 
 void lud_expansion_free(lud_expansion *e) {
     lud_successors_free(&e->successors);
+    lud_successors_free(&e->scratch);
     LUD_FREE(e->joint_action, e->row_count, e->records, e->tags, e->numbers, e->probability);
     *e = (lud_expansion){0};
 }
@@ -48,18 +49,39 @@ lud_status lud_expansion_reserve(lud_expansion *e, size_t more, lud_error *error
     return LUD_OK;
 }
 
-static lud_status add_branch(lud_expansion *e, lud_error *error) {
-    size_t n = e->successors.n, need = e->n_branch_records + n;
+static lud_status add_branch(lud_expansion *e, const double *probability, size_t n, lud_error *error) {
+    const size_t need = e->n_branch_records + n;
     if (need > e->probability_capacity) {
         size_t capacity = need + need / 2 + 1024;
-        double *probability = realloc(e->probability, capacity * sizeof *probability);
-        if (!probability) return lud_no_memory(error, "successors");
-        e->probability = probability;
+        double *larger = realloc(e->probability, capacity * sizeof *larger);
+        if (!larger) return lud_no_memory(error, "successors");
+        e->probability = larger;
         e->probability_capacity = capacity;
     }
-    memcpy(e->probability + e->n_branch_records, e->successors.probability, n * sizeof *e->probability);
+    memcpy(e->probability + e->n_branch_records, probability, n * sizeof *probability);
     e->n_branch_records = need;
     e->n_branches++;
+    return LUD_OK;
+}
+
+/* The same as a world's all_successors, by its successors. */
+static lud_status ask_for_each(lud_expansion *e, const uint8_t *state, uint32_t *count, lud_error *error) {
+    const lud_model *model = e->model;
+    const size_t state_bytes = model->layout.state_bytes;
+    lud_successors *all = &e->successors, *one = &e->scratch;
+    all->n = 0;
+    memset(count, 0, (size_t)e->n_joint_actions * sizeof *count);
+    memset(e->joint_action, 0, (size_t)model->layout.n_agents * sizeof *e->joint_action);
+    for (int32_t k = 0; k < e->n_joint_actions; k++) {
+        LUD_TRY(model->world->successors(model, state, e->joint_action, one, error));
+        if (one->n == 0) return LUD_OK;
+        LUD_TRY(lud_successors_reserve(all, state_bytes, one->n, error));
+        memcpy(all->states + all->n * state_bytes, one->states, one->n * state_bytes);
+        memcpy(all->probability + all->n, one->probability, one->n * sizeof *one->probability);
+        all->n += one->n;
+        count[k] = (uint32_t)one->n;
+        lud_joint_action_next(&model->layout, e->joint_action);
+    }
     return LUD_OK;
 }
 
@@ -71,30 +93,21 @@ lud_status lud_expansion_list(lud_expansion *e, const uint8_t *states, uint64_t 
     e->n_records = e->n_branches = e->n_branch_records = 0;
     e->n_terminal = 0;
     uint32_t *count = e->row_count;
-    for (uint64_t s = 0; s < n_states; s++) {
+    for (uint64_t s = 0; s < n_states; s++, count += e->n_joint_actions) {
         const uint8_t *state = states + s * state_bytes;
-        int32_t *joint_action = e->joint_action;
-        memset(joint_action, 0, (size_t)model->layout.n_agents * sizeof *joint_action);
-        for (int32_t k = 0; k < e->n_joint_actions; k++) {
-            LUD_TRY(model->world->successors(model, state, joint_action, &e->successors, error));
-            size_t n = e->successors.n;
-            if (n == 0) {
-                assert(k == 0);
-                memset(count, 0, (size_t)e->n_joint_actions * sizeof *count);
-                count += e->n_joint_actions;
-                e->n_terminal++;
-                break;
-            }
-            LUD_TRY(lud_expansion_reserve(e, n, error));
-            memcpy(e->records + e->n_records * state_bytes, e->successors.states, n * state_bytes);
-            for (size_t i = 0; i < n; i++)
-                e->tags[e->n_records + i] =
-                    lud_state_tag(e->successors.states + i * state_bytes, state_bytes);
-            e->n_records += n;
-            *count++ = (uint32_t)n;
-            if (n > 1) LUD_TRY(add_branch(e, error));
-            lud_joint_action_next(&model->layout, joint_action);
-        }
+        const lud_successors *all = &e->successors;
+        if (model->world->all_successors)
+            LUD_TRY(model->world->all_successors(model, state, &e->scratch, &e->successors, count, error));
+        else
+            LUD_TRY(ask_for_each(e, state, count, error));
+        e->n_terminal += all->n == 0;
+        LUD_TRY(lud_expansion_reserve(e, all->n, error));
+        memcpy(e->records + e->n_records * state_bytes, all->states, all->n * state_bytes);
+        lud_state_tags(all->n, all->states, state_bytes, e->tags + e->n_records);
+        e->n_records += all->n;
+        size_t at = 0;
+        for (int32_t k = 0; k < e->n_joint_actions; at += count[k++])
+            if (count[k] > 1) LUD_TRY(add_branch(e, all->probability + at, count[k], error));
     }
     return LUD_OK;
 }

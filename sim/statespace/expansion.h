@@ -18,8 +18,8 @@ typedef struct lud_expansion {
     double *probability;                 /* [n_branch_records] of such rows, one behind the other */
     uint64_t n_terminal;
     size_t record_capacity, probability_capacity;
-    int32_t *joint_action; /* [n_agents] */
-    lud_successors successors;
+    int32_t *joint_action;              /* [n_agents] */
+    lud_successors successors, scratch; /* of a state, all joint actions; of one */
 } lud_expansion;
 
 /* States of a block whose successors stay in a processor's cache, about. */

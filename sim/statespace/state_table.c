@@ -4,6 +4,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#define XXH_INLINE_ALL /* states have a few bytes: a call takes as long as the hash */
 #include <xxhash.h>
 
 enum { MIN_LOG2_SLOTS = 10, MAX_LOG2_SLOTS = 32, LOOK_AHEAD = 16 };
@@ -52,6 +53,24 @@ void lud_state_table_free(lud_state_table *table) {
 
 void lud_state_table_clear(lud_state_table *table) {
     memset(table->slots, 0, lud_state_table_bytes(table));
+}
+
+void lud_state_tags(size_t n, const uint8_t *states, size_t state_bytes, uint32_t *tags) {
+    for (size_t i = 0; i < n; i++)
+        tags[i] = (uint32_t)(XXH3_64bits(states + i * state_bytes, state_bytes) >> 32);
+}
+
+/* memcmp of few bytes: words that overlap at the end. */
+static inline bool is_same(const uint8_t *a, const uint8_t *b, size_t n) {
+    if (n < sizeof(uint64_t)) return memcmp(a, b, n) == 0;
+    uint64_t x, y;
+    for (size_t at = 0; at < n; at += sizeof x) {
+        const size_t from = at + sizeof x <= n ? at : n - sizeof x;
+        memcpy(&x, a + from, sizeof x);
+        memcpy(&y, b + from, sizeof y);
+        if (x != y) return false;
+    }
+    return true;
 }
 
 static inline uint64_t home(const lud_state_table *table, uint32_t tag) {
@@ -110,8 +129,7 @@ static uint32_t insert_one(lud_state_table *table, lud_state_store *store, lud_s
             }
             /* another thread took the slot just now; `slot` holds what it put there, perhaps this state */
         }
-        if (slot_tag(slot) == tag &&
-            memcmp(state_at(store, slot_number(slot)), state, store->state_bytes) == 0)
+        if (slot_tag(slot) == tag && is_same(state_at(store, slot_number(slot)), state, store->state_bytes))
             return slot_number(slot);
     }
 }
@@ -142,8 +160,7 @@ uint32_t lud_state_table_find(const lud_state_table *table, const lud_state_stor
     uint64_t mask = ((uint64_t)1 << table->log2_slots) - 1;
     for (uint64_t at = home(table, tag); table->slots[at]; at = (at + 1) & mask) {
         uint64_t slot = table->slots[at];
-        if (slot_tag(slot) == tag &&
-            memcmp(state_at(store, slot_number(slot)), state, store->state_bytes) == 0)
+        if (slot_tag(slot) == tag && is_same(state_at(store, slot_number(slot)), state, store->state_bytes))
             return slot_number(slot);
     }
     return UINT32_MAX;

@@ -40,6 +40,8 @@ typedef struct lud_state_cursor {
 enum { LUD_STATE_CURSOR_CHUNK = 64 };
 
 uint32_t lud_state_tag(const uint8_t *state, size_t state_bytes);
+/* tags[n] of states[n][state_bytes] */
+void lud_state_tags(size_t n, const uint8_t *states, size_t state_bytes, uint32_t *tags);
 
 lud_status lud_state_table_create(lud_state_table *table, uint64_t n_states, lud_error *error);
 void lud_state_table_free(lud_state_table *table);

@@ -11,6 +11,7 @@
 #include "base/progress.h"
 #include "sim/statespace/distributions.h"
 #include "sim/statespace/expansion.h"
+#include "sim/statespace/recurring.h"
 #include "sim/statespace/state_sort.h"
 #include "sim/statespace/state_table.h"
 #include "sim/statespace/statespace_build.h"
@@ -20,13 +21,21 @@
  * its successors up in the shared table, which gives the new ones provisional numbers, and writes its rows.
  * When the layer is done its new states are sorted, appended, and the numbers in the layer's rows and in the
  * table replaced by the final ones. Only the order in which states meet the table depends on timing, and
- * sorting removes that. */
+ * sorting removes that.
+ *
+ * States that recur (recurring.h) are not listed: before the rounds what follows from them is looked up once
+ * a state, not once a row, and their rows are those of the layer before with these numbers put in. */
 
-enum { MAX_LOCAL_KINDS = 1 << 16 /* distributions a thread remembers before it starts anew */ };
+enum {
+    MAX_LOCAL_KINDS = 1 << 16, /* distributions a thread remembers before it starts anew */
+    GROUP = 32                 /* states that go to the table together */
+};
 
 /* What one thread owns. */
 typedef struct worker {
-    lud_expansion out; /* successors of this round's block */
+    lud_expansion out; /* successors of the states of this round's block that do not recur */
+    uint8_t *listed;   /* [block_states][state_bytes] these, where some do */
+    uint64_t recurring_branches, recurring_successors, recurring_transitions; /* of those that do */
     lud_state_cursor cursor;
     uint64_t first_state, n_states; /* this round's block */
     size_t branch_capacity;
@@ -46,6 +55,9 @@ typedef struct builder {
     int n_threads;
     worker *workers;
     uint64_t block_states;
+    bool may_recur;
+    uint64_t layer;           /* first state of the layer in hand */
+    uint32_t *before, *later; /* of its states, see recurring.h; null: none recurs */
     lud_state_store store;
     uint64_t fresh_capacity, layer_capacity; /* in states, in layers */
     lud_distributions kinds;
@@ -136,8 +148,10 @@ static lud_status check_memory(builder *b, uint64_t extra) {
     for (int t = 0; t < b->n_threads; t++) {
         const worker *w = &b->workers[t];
         beside += lud_expansion_bytes(&w->out) + w->branch_capacity * sizeof *w->kinds +
-                  lud_distributions_bytes(&w->local_kinds);
+                  lud_distributions_bytes(&w->local_kinds) +
+                  (w->listed ? b->block_states * b->store.state_bytes : 0);
     }
+    if (b->before) beside += (b->space->n_states - b->layer) * (sizeof *b->before + sizeof *b->later);
     uint64_t bytes = bytes_held(b) + beside;
     for (bool moved = b->options->folder != NULL; moved && bytes > b->memory_limit;) {
         LUD_TRY(move_to_file(b, &moved));
@@ -174,10 +188,34 @@ static lud_status number_branches(worker *w) {
     return LUD_OK;
 }
 
-/* Lists the successors of the worker's block into its buffers. */
+/* Counts what a recurring state's rows hold, from those of the state before. */
+static void count_recurring(const lud_statespace *space, uint64_t before, worker *w) {
+    for (int32_t k = 0; k < space->n_joint_actions; k++) {
+        const uint32_t n = lud_statespace_get_row(space, before, k).n;
+        w->recurring_transitions += n;
+        if (n < 2) continue;
+        w->recurring_branches++;
+        w->recurring_successors += n;
+    }
+}
+
+/* Lists the successors of the worker's block into its buffers, but for states that recur. */
 static lud_status expand(const builder *b, worker *w) {
-    const uint8_t *states = b->space->states + w->first_state * b->store.state_bytes;
-    LUD_TRY(lud_expansion_list(&w->out, states, w->n_states, &w->error));
+    const size_t state_bytes = b->store.state_bytes;
+    const uint8_t *states = b->space->states + w->first_state * state_bytes;
+    uint64_t n_listed = w->n_states;
+    w->recurring_branches = w->recurring_successors = w->recurring_transitions = 0;
+    if (b->before) {
+        const uint32_t *before = b->before + (w->first_state - b->layer);
+        n_listed = 0;
+        for (uint64_t i = 0; i < w->n_states; i++)
+            if (before[i] == LUD_NOT_RECURRING)
+                memcpy(w->listed + n_listed++ * state_bytes, states + i * state_bytes, state_bytes);
+            else
+                count_recurring(b->space, before[i], w);
+        states = w->listed;
+    }
+    LUD_TRY(lud_expansion_list(&w->out, states, n_listed, &w->error));
     return number_branches(w);
 }
 
@@ -211,6 +249,19 @@ lud_status lud_statespace_check_numbers(uint64_t n_states, uint64_t n_fresh, uin
     return LUD_OK;
 }
 
+/* New states that there may be at most when each thread has looked up its part of `more`. */
+static uint64_t fresh_after(const builder *b, uint64_t more) {
+    return b->store.n_fresh + more + (uint64_t)b->n_threads * LUD_STATE_CURSOR_CHUNK;
+}
+
+/* Makes room in the table for so many new states. */
+static lud_status reserve_slots(builder *b, uint64_t fresh) {
+    const lud_statespace *space = b->space;
+    const unsigned now = space->table->log2_slots, then = lud_state_table_log2_slots(space->n_states + fresh);
+    LUD_TRY(check_memory(b, then > now ? sizeof(uint64_t) << then : 0));
+    return lud_state_table_reserve(space->table, space->n_states + fresh, b->error);
+}
+
 /* Between the two halves of a round: room for everything found, and each worker's place for its branches. */
 static lud_status prepare_round(builder *b, int n_workers) {
     lud_statespace *space = b->space;
@@ -224,55 +275,94 @@ static lud_status prepare_round(builder *b, int n_workers) {
         n_records += w->out.n_records;
         w->first_branch = n_branches;
         w->first_successor = n_successors;
-        n_branches += w->out.n_branches;
-        n_successors += w->out.n_branch_records;
+        n_branches += w->out.n_branches + w->recurring_branches;
+        n_successors += w->out.n_branch_records + w->recurring_successors;
         space->n_terminal += w->out.n_terminal;
-        space->n_transitions += w->out.n_records;
+        space->n_transitions += w->out.n_records + w->recurring_transitions;
         LUD_TRY(number_kinds(b, w));
     }
-    uint64_t chunks = (uint64_t)b->n_threads * LUD_STATE_CURSOR_CHUNK;
-    uint64_t fresh = b->store.n_fresh + n_records + chunks;
+    const uint64_t fresh = fresh_after(b, n_records);
     LUD_TRY(lud_statespace_check_numbers(space->n_states, fresh, n_branches, space->n_layers, b->error));
     LUD_TRY(grow(b, &b->store.fresh, &b->fresh_capacity, fresh, b->store.state_bytes));
     LUD_TRY(grow_array(b, LUD_ARRAY_BRANCH_BEGIN, (n_branches + 1) * sizeof *space->branch_begin));
     LUD_TRY(grow_array(b, LUD_ARRAY_BRANCH_KIND, n_branches * sizeof *space->branch_kind));
     LUD_TRY(grow_array(b, LUD_ARRAY_SUCCESSOR, n_successors * sizeof *space->successor));
-    unsigned now = space->table->log2_slots, then = lud_state_table_log2_slots(space->n_states + fresh);
-    lud_status status = check_memory(b, then > now ? sizeof(uint64_t) << then : 0);
-    if (!status) status = lud_state_table_reserve(space->table, space->n_states + fresh, b->error);
+    const lud_status status = reserve_slots(b, fresh);
     space->n_branches = n_branches;
     space->n_successors = n_successors;
     return status;
 }
 
-/* Looks the worker's successors up and writes its rows; new states count on from n_states for now. */
-static void write_rows(builder *b, worker *w) {
+/* Looks states up that are in none of the finished layers; those that are new count on from n_states for now.
+ */
+static void insert(builder *b, worker *w, size_t n, const uint8_t *states, const uint32_t *tags,
+                   uint32_t *numbers) {
+    lud_state_table_insert(b->space->table, &b->store, &w->cursor, n, states, tags, numbers);
+    const uint32_t n_states = (uint32_t)b->space->n_states;
+    for (size_t i = 0; i < n; i++)
+        if (numbers[i] >= LUD_STATE_FRESH) numbers[i] += n_states - LUD_STATE_FRESH;
+}
+
+/* Where the worker writes and reads next. */
+typedef struct row_place {
+    uint32_t *word;             /* of the row */
+    uint64_t branch, successor; /* in the state space */
+    size_t row, record, kind;   /* in the worker's lists */
+} row_place;
+
+/* The rows of a state that was listed. */
+static void write_listed(const builder *b, const worker *w, row_place *at) {
     const lud_statespace *space = b->space;
     const lud_expansion *out = &w->out;
-    lud_state_table_insert(space->table, &b->store, &w->cursor, out->n_records, out->records, out->tags,
-                           out->numbers);
-    uint32_t n_states = (uint32_t)space->n_states;
-    for (size_t i = 0; i < out->n_records; i++)
-        if (out->numbers[i] >= LUD_STATE_FRESH) out->numbers[i] += n_states - LUD_STATE_FRESH;
-    uint64_t n_rows = w->n_states * (uint64_t)space->n_joint_actions;
-    uint32_t *word = space->rows + w->first_state * (uint64_t)space->n_joint_actions;
-    uint64_t branch = w->first_branch, successor = w->first_successor;
-    size_t record = 0, local_branch = 0;
-    for (uint64_t r = 0; r < n_rows; r++) {
-        uint32_t count = out->row_count[r];
+    for (int32_t k = 0; k < space->n_joint_actions; k++) {
+        const uint32_t count = out->row_count[at->row++];
         if (count == 1) {
-            word[r] = out->numbers[record];
+            *at->word++ = out->numbers[at->record];
         } else if (count == 0) {
-            word[r] = LUD_ROW_NONE;
+            *at->word++ = LUD_ROW_NONE;
         } else {
-            word[r] = LUD_ROW_BRANCH + (uint32_t)branch;
-            space->branch_kind[branch] = w->global_kind[w->kinds[local_branch++]];
-            memcpy(space->successor + successor, out->numbers + record, count * sizeof *out->numbers);
-            successor += count;
-            space->branch_begin[++branch] = successor;
+            *at->word++ = LUD_ROW_BRANCH + (uint32_t)at->branch;
+            space->branch_kind[at->branch] = w->global_kind[w->kinds[at->kind++]];
+            memcpy(space->successor + at->successor, out->numbers + at->record, count * sizeof *out->numbers);
+            at->successor += count;
+            space->branch_begin[++at->branch] = at->successor;
         }
-        record += count;
+        at->record += count;
     }
+}
+
+/* The rows of a state that recurs: those of the one before, a step later. */
+static void write_recurring(const builder *b, uint64_t before, row_place *at) {
+    const lud_statespace *space = b->space;
+    const uint32_t *word = space->rows + before * (uint64_t)space->n_joint_actions, *later = b->later;
+    const uint64_t layer = b->layer;
+    for (int32_t k = 0; k < space->n_joint_actions; k++) {
+        if (word[k] < LUD_ROW_BRANCH) {
+            *at->word++ = later[word[k] - layer];
+            continue;
+        }
+        const uint32_t branch = word[k] - LUD_ROW_BRANCH;
+        const uint64_t end = space->branch_begin[branch + 1];
+        *at->word++ = LUD_ROW_BRANCH + (uint32_t)at->branch;
+        space->branch_kind[at->branch] = space->branch_kind[branch];
+        for (uint64_t i = space->branch_begin[branch]; i < end; i++)
+            space->successor[at->successor++] = later[space->successor[i] - layer];
+        space->branch_begin[++at->branch] = at->successor;
+    }
+}
+
+/* Looks the worker's successors up and writes its rows. */
+static void write_rows(builder *b, worker *w) {
+    const lud_statespace *space = b->space;
+    insert(b, w, w->out.n_records, w->out.records, w->out.tags, w->out.numbers);
+    row_place at = {.word = space->rows + w->first_state * (uint64_t)space->n_joint_actions,
+                    .branch = w->first_branch,
+                    .successor = w->first_successor};
+    for (uint64_t s = w->first_state; s < w->first_state + w->n_states; s++)
+        if (b->before && b->before[s - b->layer] != LUD_NOT_RECURRING)
+            write_recurring(b, b->before[s - b->layer], &at);
+        else
+            write_listed(b, w, &at);
     if (w->local_kinds.n > MAX_LOCAL_KINDS) {
         lud_distributions_clear(&w->local_kinds);
         w->n_global_kinds = 0;
@@ -320,7 +410,6 @@ static lud_status append_layer(builder *b, uint32_t **rank) {
     uint32_t first = (uint32_t)space->n_states;
 #pragma omp parallel num_threads(b->n_threads)
     {
-        enum { GROUP = 32 };
         uint32_t tags[GROUP];
 #pragma omp for schedule(static)
         for (size_t group = 0; group < (n + GROUP - 1) / GROUP; group++) {
@@ -362,10 +451,74 @@ static void renumber_layer(const builder *b, uint64_t row_begin, uint64_t row_en
     }
 }
 
+/* Looks up what follows from recurring states: the marked states, a step later. */
+static void insert_later(builder *b, uint64_t n) {
+    const size_t state_bytes = b->store.state_bytes;
+#pragma omp parallel for schedule(static, 1) num_threads(b->n_threads)
+    for (int t = 0; t < b->n_threads; t++) {
+        worker *w = &b->workers[t];
+        const uint64_t begin = n * (uint64_t)t / (uint64_t)b->n_threads,
+                       end = n * (uint64_t)(t + 1) / (uint64_t)b->n_threads;
+        uint32_t place[GROUP];
+        size_t n_group = 0;
+        for (uint64_t i = begin; i < end; i++) {
+            if (b->later[i] != LUD_NOT_RECURRING) {
+                uint8_t *state = w->out.records + n_group * state_bytes;
+                memcpy(state, b->space->states + (b->layer + i) * state_bytes, state_bytes);
+                lud_recurring_advance(&b->space->model->layout, state);
+                w->out.tags[n_group] = lud_state_tag(state, state_bytes);
+                place[n_group++] = (uint32_t)i;
+            }
+            if (n_group < GROUP && i + 1 < end) continue;
+            insert(b, w, n_group, w->out.records, w->out.tags, w->out.numbers);
+            for (size_t g = 0; g < n_group; g++) b->later[place[g]] = w->out.numbers[g];
+            n_group = 0;
+        }
+    }
+}
+
+static void forget_recurring(builder *b) {
+    LUD_FREE(b->before, b->later);
+    b->before = b->later = NULL;
+}
+
+/* Finds the layer's states that recur, and what follows from them. */
+static lud_status find_recurring(builder *b, uint64_t begin, uint64_t end) {
+    const lud_statespace *space = b->space;
+    const uint64_t n = end - begin;
+    b->layer = begin;
+    if (!b->may_recur || space->n_layers < 2) return LUD_OK;
+    b->before = malloc(n * sizeof *b->before);
+    b->later = malloc(n * sizeof *b->later);
+    if (!b->before || !b->later) return out_of_memory(b);
+    const uint64_t earlier = space->layer_begin[space->n_layers - 2];
+    if (!lud_recurring_find(space, earlier, begin, end, b->n_threads, b->before)) {
+        forget_recurring(b);
+        return LUD_OK;
+    }
+    memset(b->later, 0xff, n * sizeof *b->later);
+    const uint64_t n_marked = lud_recurring_mark(space, begin, end, b->n_threads, b->before, b->later),
+                   fresh = fresh_after(b, n_marked);
+    LUD_TRY(
+        lud_statespace_check_numbers(space->n_states, fresh, space->n_branches, space->n_layers, b->error));
+    LUD_TRY(grow(b, &b->store.fresh, &b->fresh_capacity, fresh, b->store.state_bytes));
+    for (int t = 0; t < b->n_threads; t++) {
+        worker *w = &b->workers[t];
+        w->out.n_records = 0;
+        if (lud_expansion_reserve(&w->out, GROUP, NULL)) return out_of_memory(b);
+        if (!w->listed) w->listed = malloc(b->block_states * b->store.state_bytes);
+        if (!w->listed) return out_of_memory(b);
+    }
+    LUD_TRY(reserve_slots(b, fresh));
+    insert_later(b, n);
+    return LUD_OK;
+}
+
 static lud_status expand_layer(builder *b, uint64_t begin, uint64_t end) {
     lud_statespace *space = b->space;
     uint64_t n_joint = (uint64_t)space->n_joint_actions;
     LUD_TRY(grow_array(b, LUD_ARRAY_ROWS, end * n_joint * sizeof *space->rows));
+    LUD_TRY(find_recurring(b, begin, end));
     for (uint64_t at = begin; at < end;) {
         if (lud_interrupted())
             return lud_fail(b->error, LUD_INTERRUPTED, "interrupted after %" PRIu64 " states",
@@ -414,6 +567,7 @@ static lud_status build_layers(builder *b, const uint8_t *starts, int n_starts) 
                           end - begin);
         rank = NULL;
         status = expand_layer(b, begin, end);
+        forget_recurring(b);
         if (!status) status = append_layer(b, &rank);
         if (!status && rank)
             renumber_layer(b, begin * n_joint, end * n_joint, successor_begin, (uint32_t)end, rank);
@@ -428,7 +582,7 @@ static void free_workers(builder *b) {
         worker *w = &b->workers[t];
         lud_expansion_free(&w->out);
         lud_distributions_free(&w->local_kinds);
-        LUD_FREE(w->kinds, w->global_kind);
+        LUD_FREE(w->listed, w->kinds, w->global_kind);
     }
     free(b->workers);
     free(b->store.fresh);
@@ -525,6 +679,7 @@ lud_status lud_statespace_build(const lud_model *model, const lud_statespace_opt
         starts = reset_state;
         n_starts = 1;
     }
+    b.may_recur = lud_recurring_possible(&model->layout, starts, n_starts);
     lud_progress_start(&b.progress, options->progress, "state space", "states", 0);
     lud_status status = create_workers(&b);
     if (!status) status = build_layers(&b, starts, n_starts);

@@ -147,6 +147,7 @@ walk_model *walk_create(int n_walkers, int length, int max_steps) {
     walk->model.world = &walk_world;
     walk->model.layout = (lud_layout){
         .state_bytes = 2 + 2 * (size_t)n_walkers,
+        .clock = {.bytes = max_steps ? 2 : 0},
         .n_agents = n_walkers,
         .max_steps = max_steps,
         .actions = actions,

@@ -15,6 +15,7 @@
 #include "sim/statespace/state_sort.h"
 #include "sim/statespace/state_table.h"
 #include "sim/statespace/statespace.h"
+#include "sim/support_grids.h"
 #include "sim/support_walk.h"
 
 /* The plain way: a list of states with linear search, layer by layer. */
@@ -127,10 +128,12 @@ static uint64_t digest(const lud_statespace *space) {
     XXH3_64bits_update(hash, space->branch_begin, (space->n_branches + 1) * sizeof *space->branch_begin);
     XXH3_64bits_update(hash, space->branch_kind, space->n_branches * sizeof *space->branch_kind);
     XXH3_64bits_update(hash, space->successor, space->n_successors * sizeof *space->successor);
-    XXH3_64bits_update(hash, space->distribution_begin,
-                       (space->n_distributions + 1) * sizeof *space->distribution_begin);
-    XXH3_64bits_update(hash, space->probability,
-                       space->distribution_begin[space->n_distributions] * sizeof *space->probability);
+    if (space->n_distributions) {
+        XXH3_64bits_update(hash, space->distribution_begin,
+                           (space->n_distributions + 1) * sizeof *space->distribution_begin);
+        XXH3_64bits_update(hash, space->probability,
+                           space->distribution_begin[space->n_distributions] * sizeof *space->probability);
+    }
     uint64_t result = XXH3_64bits_digest(hash);
     XXH3_freeState(hash);
     return result;
@@ -157,6 +160,95 @@ static void test_same_for_any_number_of_threads(void **state) {
         }
         walk_destroy(walk);
     }
+}
+
+static uint64_t n_listed; /* calls of the function below */
+static lud_status count_successors(const lud_model *model, const uint8_t *state, lud_successors *scratch,
+                                   lud_successors *out, uint32_t *count, lud_error *error) {
+#pragma omp atomic
+    n_listed++;
+    return lud_multigrid_world.all_successors(model, state, scratch, out, count, error);
+}
+
+/* The same bytes whether what recurs a step later is listed again or taken over, which saves listing. */
+static void check_clock(lud_model *model, uint64_t *with, uint64_t *without) {
+    const lud_clock clock = model->layout.clock;
+    assert_true(clock.bytes > 0);
+    for (int n_threads = 1; n_threads <= 3; n_threads += 2) {
+        const lud_statespace_options options = {.n_threads = n_threads, .max_states = 5000};
+        lud_statespace *plain = NULL, *space = NULL;
+        n_listed = 0;
+        model->layout.clock = (lud_clock){0};
+        const lud_status status = lud_statespace_build(model, &options, &plain, NULL);
+        const uint64_t n_listed_plain = n_listed;
+        n_listed = 0;
+        model->layout.clock = clock;
+        assert_int_equal(lud_statespace_build(model, &options, &space, NULL), status);
+        if (status == LUD_OK) {
+            *without += n_listed_plain;
+            *with += n_listed;
+            assert_true(digest(space) == digest(plain));
+            assert_int_equal(space->n_states, plain->n_states);
+            assert_int_equal(space->n_terminal, plain->n_terminal);
+            assert_int_equal(space->n_transitions, plain->n_transitions);
+            assert_int_equal(space->n_branches, plain->n_branches);
+            for (uint64_t s = 0; s < space->n_states; s++)
+                assert_int_equal(lud_statespace_find(space, space->states + s * space->state_bytes), s);
+        }
+        lud_statespace_destroy(plain);
+        lud_statespace_destroy(space);
+    }
+}
+
+static void test_states_that_recur(void **state) {
+    (void)state;
+    uint64_t with = 0, without = 0;
+    struct {
+        int walkers, length, max_steps;
+    } cases[] = {{1, 5, 9}, {2, 4, 6}, {3, 5, 5}, {2, 31, 25}, {3, 9, 300}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        walk_model *walk = walk_create(cases[i].walkers, cases[i].length, cases[i].max_steps);
+        check_clock(&walk->model, &with, &without);
+        walk_destroy(walk);
+    }
+    /* grids with goals that end the episode, things that break for good, and chance */
+    lud_world counted = lud_multigrid_world;
+    counted.all_successors = count_successors;
+    random_source source = {7};
+    for (int g = 0; g < 80; g++) {
+        random_grid grid;
+        random_grid_make(&source, &grid);
+        grid.spec.rewards.goal = 1;
+        grid.spec.rewards.goal_ends = g % 2;
+        grid.spec.n_agents = grid.spec.n_agents > 2 ? 2 : grid.spec.n_agents;
+        grid.spec.max_steps = 2 + g % 9;
+        lud_model *model;
+        assert_int_equal(lud_grid_model_create(&grid.spec, &model, NULL), LUD_OK);
+        model->world = &counted;
+        check_clock(model, &with, &without);
+        lud_grid_model_destroy(model);
+    }
+    print_message("%llu states listed instead of %llu\n", (unsigned long long)with,
+                  (unsigned long long)without);
+    assert_true(with < without - without / 4);
+}
+
+/* Starts at different steps: nothing is taken for something that it is not. */
+static void test_starts_at_different_steps(void **state) {
+    (void)state;
+    walk_model *walk = walk_create(2, 9, 7);
+    uint8_t starts[2][6];
+    walk_state(walk, 0, (int[]){7, 2}, starts[0]);
+    walk_state(walk, 2, (int[]){7, 2}, starts[1]);
+    const lud_statespace_options options = {.starts = starts[0], .n_starts = 2, .n_threads = 2};
+    lud_statespace *space, *plain;
+    assert_int_equal(lud_statespace_build(&walk->model, &options, &space, NULL), LUD_OK);
+    walk->model.layout.clock = (lud_clock){0};
+    assert_int_equal(lud_statespace_build(&walk->model, &options, &plain, NULL), LUD_OK);
+    assert_true(digest(space) == digest(plain));
+    lud_statespace_destroy(space);
+    lud_statespace_destroy(plain);
+    walk_destroy(walk);
 }
 
 static void test_starts(void **state) {
@@ -462,6 +554,8 @@ int main(void) {
         cmocka_unit_test(test_merge),
         cmocka_unit_test(test_against_plain_search),
         cmocka_unit_test(test_same_for_any_number_of_threads),
+        cmocka_unit_test(test_states_that_recur),
+        cmocka_unit_test(test_starts_at_different_steps),
         cmocka_unit_test(test_starts),
         cmocka_unit_test(test_limits),
         cmocka_unit_test(test_memory_is_asked_for_before),

@@ -23,9 +23,16 @@ static lud_status index_joint_actions(lud_empo_problem *problem, lud_error *erro
     problem->human_of = lud_arena_take_array(problem->arena, bytes, sizeof(int32_t));
     problem->robot_of = lud_arena_take_array(problem->arena, bytes, sizeof(int32_t));
     problem->joint_of = lud_arena_take_array(problem->arena, bytes, sizeof(int32_t));
+    const lud_empo_layout *layout = &problem->layout;
+    problem->own_action = lud_arena_take_array(
+        problem->arena, (size_t)layout->n_humans * (size_t)layout->n_human_profiles, sizeof(int32_t));
     int32_t *actions = lud_arena_take_array(problem->arena, (size_t)model->layout.n_agents, sizeof(int32_t));
-    if (!problem->human_of || !problem->robot_of || !problem->joint_of || !actions)
+    if (!problem->human_of || !problem->robot_of || !problem->joint_of || !problem->own_action || !actions)
         return lud_no_memory(error, "%d joint actions", n_joint);
+    for (int h = 0; h < layout->n_humans; h++)
+        for (int p = 0; p < layout->n_human_profiles; p++)
+            problem->own_action[h * layout->n_human_profiles + p] =
+                lud_empo_profile_action(layout->n_human_actions, h, p);
     for (int32_t k = 0; k < n_joint; k++) {
         lud_joint_action_decode(&model->layout, k, actions);
         problem->human_of[k] = lud_empo_human_profile(&problem->layout, actions);
@@ -112,6 +119,7 @@ lud_empo_game lud_empo_game_of(const lud_empo_problem *problem, int32_t noop[LUD
                           .goal_begin = layout->goal_begin,
                           .policy_begin = layout->policy_begin,
                           .joint_of = problem->joint_of,
+                          .own_action = problem->own_action,
                           .goal_weight = problem->goal_weight,
                           .beta_h = theory->beta_h,
                           .gamma_h = theory->gamma_h,
@@ -146,7 +154,7 @@ typedef struct sweep {
     /* what a later state is worth to those before it, rows of game.width: state s has row s % window; rows
      * are padded to whole vectors so that expectations need no remainder */
     double *credits;
-    uint64_t window;
+    lud_empo_window window;
     lud_empo_state_scratch *threads;
     int n_threads;
     lud_empo_device *device; /* null: the threads of this machine */
@@ -155,7 +163,7 @@ typedef struct sweep {
 } sweep;
 
 static double *credit_row(const sweep *s, uint64_t state) {
-    return s->credits + (state % s->window) * (uint64_t)s->game.width;
+    return s->credits + lud_empo_row_of(s->window, (uint32_t)state) * (uint64_t)s->game.width;
 }
 
 static const uint8_t *state_bytes(const sweep *s, uint64_t index) {
@@ -241,22 +249,22 @@ static lud_status take_scratch(sweep *s, lud_error *error) {
     bool taken = s->threads != NULL;
     for (int i = 0; taken && i < s->n_threads; i++)
         taken = lud_empo_state_scratch_take(&s->game, s->arena, &s->threads[i]);
-    s->credits = lud_arena_take_array(s->arena, s->window * (size_t)s->game.width, sizeof *s->credits);
+    s->credits = lud_arena_take_array(s->arena, s->window.rows * (size_t)s->game.width, sizeof *s->credits);
     if (!taken || !s->credits)
-        return lud_no_memory(error, "%llu rows of %d values of two levels", (unsigned long long)s->window,
-                             s->game.width);
+        return lud_no_memory(error, "%llu rows of %d values of two levels",
+                             (unsigned long long)s->window.rows, s->game.width);
     return LUD_OK;
 }
 
 static lud_status prepare(sweep *s, lud_error *error) {
     LUD_TRY(lud_empo_levels_find(s->problem->space, s->arena, &s->levels, error));
     s->game = lud_empo_game_of(s->problem, s->noop);
-    s->window = credit_window(s);
+    s->window = lud_empo_window_of(credit_window(s));
     const lud_empo_run *run = s->run;
     if (run->device && lud_empo_device_sweeps(run->device)) {
         lud_error reason = {0};
-        const lud_status status =
-            lud_empo_device_create(s->problem, run, &s->game, &s->levels, s->window, &s->device, &reason);
+        const lud_status status = lud_empo_device_create(s->problem, run, &s->game, &s->levels,
+                                                         s->window.rows, &s->device, &reason);
         if (status == LUD_OK) return LUD_OK;
         if (status != LUD_ERROR_MEMORY || !run->device_may_fail)
             return lud_fail(error, status, "%s", reason.text);

@@ -22,6 +22,7 @@ typedef struct lud_empo_problem {
     int32_t *human_of;   /* [n_joint_actions] joint human action of a joint action */
     int32_t *robot_of;   /* [n_joint_actions] joint robot action */
     int32_t *joint_of;   /* [n_human_profiles][n_robot_actions] back again */
+    int32_t *own_action; /* [n_humans][n_human_profiles] a person's action in a joint human action */
     lud_arena *arena;
 } lud_empo_problem;
 

@@ -73,6 +73,7 @@ static bool take_fixed(lud_empo_device *d, uint64_t window) {
                {&g->goal_begin, (humans + 1) * word},
                {&g->policy_begin, (humans + 1) * word},
                {&g->joint_of, (size_t)(g->n_profiles * g->n_robot_actions) * word},
+               {&g->own_action, humans * (size_t)g->n_profiles * word},
                {&g->goal_weight, (size_t)g->n_goals * sizeof(double)}};
     d->fixed.device = d->device;
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
@@ -183,7 +184,7 @@ lud_status lud_empo_device_create(const lud_empo_problem *problem, const lud_emp
                                 .habit = d->arrays[HABIT].device,
                                 .belief = d->arrays[BELIEF].device,
                                 .robot = d->arrays[ROBOT].device,
-                                .window = window,
+                                .window = lud_empo_window_of(window),
                                 .credits = d->credits,
                                 .records = d->arrays[RECORDS].device,
                                 .failed = d->arrays[FAILED].device,

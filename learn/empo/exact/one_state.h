@@ -19,10 +19,10 @@ typedef struct lud_empo_state_scratch {
 bool lud_empo_state_scratch_take(const lud_empo_game *game, lud_arena *arena,
                                  lud_empo_state_scratch *scratch);
 
-/* Credits: what states are worth to those before them, rows of game.width; state s has row s % window. */
+/* Credits: what states are worth to those before them, rows of game.width. */
 typedef struct lud_empo_credits {
     const double *rows;
-    uint64_t window;
+    lud_empo_window window;
 } lud_empo_credits;
 
 /* Solves the state with this number into its record, from scratch->rows where it is not terminal, and writes
