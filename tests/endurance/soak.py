@@ -56,7 +56,7 @@ def watch(words, seconds, folder, environment, between=lambda now: None, keep_be
     ended = process.poll() is not None
     if not ended:
         process.send_signal(signal.SIGINT)
-    message = process.communicate(timeout=120)[1].decode(errors="replace")
+    message = process.communicate(timeout=900)  # a recording may have to be completed, under sanitizers[1].decode(errors="replace")
     return seen, process.returncode, message, ended
 
 
