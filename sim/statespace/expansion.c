@@ -100,7 +100,10 @@ lud_status lud_expansion_list(lud_expansion *e, const uint8_t *states, uint64_t 
             LUD_TRY(model->world->all_successors(model, state, &e->scratch, &e->successors, count, error));
         else
             LUD_TRY(ask_for_each(e, state, count, error));
-        e->n_terminal += all->n == 0;
+        if (all->n == 0) {
+            e->n_terminal++;
+            continue;
+        }
         LUD_TRY(lud_expansion_reserve(e, all->n, error));
         memcpy(e->records + e->n_records * state_bytes, all->states, all->n * state_bytes);
         lud_state_tags(all->n, all->states, state_bytes, e->tags + e->n_records);

@@ -71,9 +71,10 @@ uint64_t lud_recurring_mark(const lud_statespace *space, uint64_t begin, uint64_
 #pragma omp for schedule(static)
         for (uint64_t i = 0; i < n; i++)
             for (int32_t k = 0; k < space->n_joint_actions && before[i] != LUD_NOT_RECURRING; k++) {
-                const lud_statespace_row row = lud_statespace_get_row(space, before[i], k);
-                for (uint32_t j = 0; j < row.n; j++)
-                    __atomic_store_n(&later[row.successor[j] - begin], 0, __ATOMIC_RELAXED);
+                const uint32_t *successor;
+                const uint32_t n_successors = lud_recurring_row(space, before[i], k, &successor);
+                for (uint32_t j = 0; j < n_successors; j++)
+                    __atomic_store_n(&later[successor[j] - begin], 0, __ATOMIC_RELAXED);
             }
 #pragma omp for schedule(static) reduction(+ : n_marked)
         for (uint64_t i = 0; i < n; i++) n_marked += later[i] == 0;

@@ -21,5 +21,18 @@ bool lud_recurring_find(const lud_statespace *space, uint64_t earlier_begin, uin
 uint64_t lud_recurring_mark(const lud_statespace *space, uint64_t begin, uint64_t end, int n_threads,
                             const uint32_t *before, uint32_t *later);
 
+/* The successors of a finished row while the space is built, when distributions are not in it yet. Returns
+ * their number. */
+static inline uint32_t lud_recurring_row(const lud_statespace *space, uint64_t state, int32_t joint_action,
+                                         const uint32_t **successor) {
+    const uint32_t *word = &space->rows[state * (uint64_t)space->n_joint_actions + (uint64_t)joint_action];
+    *successor = word;
+    if (*word < LUD_ROW_BRANCH) return 1;
+    if (*word == LUD_ROW_NONE) return 0;
+    const uint64_t *begin = &space->branch_begin[*word - LUD_ROW_BRANCH];
+    *successor = space->successor + begin[0];
+    return (uint32_t)(begin[1] - begin[0]);
+}
+
 /* Puts a state a step later. */
 void lud_recurring_advance(const lud_layout *layout, uint8_t *state);

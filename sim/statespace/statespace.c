@@ -191,7 +191,7 @@ static lud_status number_branches(worker *w) {
 /* Counts what a recurring state's rows hold, from those of the state before. */
 static void count_recurring(const lud_statespace *space, uint64_t before, worker *w) {
     for (int32_t k = 0; k < space->n_joint_actions; k++) {
-        const uint32_t n = lud_statespace_get_row(space, before, k).n;
+        const uint32_t *successor, n = lud_recurring_row(space, before, k, &successor);
         w->recurring_transitions += n;
         if (n < 2) continue;
         w->recurring_branches++;
