@@ -48,7 +48,8 @@ static void sweep_phase_1(lud_device *device, const lud_empo_batch *batch) {
                                      b.probability + first, sum, lane, WARP);
             if (lane == 0)
                 scratch.row[k] =
-                    n == 1 ? b.credits + lud_empo_row_of(b.window, b.successor[first]) * (uint64_t)game.width : sum;
+                    n == 1 ? b.credits + lud_empo_row_of(b.window, b.successor[first]) * (uint64_t)game.width
+                           : sum;
         }
         __syncwarp();
         lud_empo_state_inputs inputs = inputs_of(work, i);
@@ -75,9 +76,9 @@ static void sweep_credits(lud_device *device, const lud_empo_batch *batch) {
     empo_work work = {*batch, *batch->game};
     each_warp(device, batch->n, [=] __device__(int64_t i, int lane) {
         const lud_empo_batch &b = work.batch;
-        lud_empo_give_credit(&work.game, b.achieved + i * work.game.n_goals,
-                             b.records + i * work.game.record_doubles,
-                             b.credits + lud_empo_row_of(b.window, b.state[i]) * (uint64_t)work.game.width, lane, WARP);
+        lud_empo_give_credit(
+            &work.game, b.achieved + i * work.game.n_goals, b.records + i * work.game.record_doubles,
+            b.credits + lud_empo_row_of(b.window, b.state[i]) * (uint64_t)work.game.width, lane, WARP);
     });
 }
 
