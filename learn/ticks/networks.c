@@ -212,10 +212,7 @@ static double learn_values(vector *v, const lud_tick_lesson *lesson) {
     lud_mappo_networks *t = v->learning;
     double total = 0.0;
     const double scale = lesson->value_coefficient / (double)lesson->n_valued;
-    const bool apart = lesson->n_seen > 0;
-    if (lesson->n_seen != LUD_TICK_SEEN)
-        lud_value_normaliser_update(&v->normaliser, apart ? lesson->n_seen : lesson->n_valued, v->in_order,
-                                    apart ? lesson->seen : lesson->target);
+    lud_tick_lesson_follow(lesson, &v->normaliser, v->in_order);
     if (lesson->n_valued == 0) return 0.0;
     for (int64_t first = 0, n; first < lesson->n_valued; first += n) {
         n = lesson->n_valued - first < v->base.learn_rows ? lesson->n_valued - first : v->base.learn_rows;

@@ -60,12 +60,9 @@ void lud_state_critic_values(lud_state_critic *c, int64_t n, const float *state,
 double lud_state_critic_learn(lud_state_critic *c, const lud_tick_lesson *lesson, const float *state) {
     const lud_ops *ops = c->device->ops;
     const int64_t n = lesson->n_valued;
-    const bool apart = lesson->n_seen > 0;
     const double scale = lesson->value_coefficient / (double)n;
     double total = 0.0;
-    if (lesson->n_seen != LUD_TICK_SEEN)
-        lud_value_normaliser_update(&c->normaliser, apart ? lesson->n_seen : n, c->in_order,
-                                    apart ? lesson->seen : lesson->target);
+    lud_tick_lesson_follow(lesson, &c->normaliser, c->in_order);
     if (n == 0) return 0.0;
     for (int64_t first = 0, m; first < n; first += m) {
         m = n - first < PASS ? n - first : PASS;

@@ -22,6 +22,7 @@
 #include "base/text.h"
 #include "kernels/device.h"
 #include "learn/nn/parameters.h"
+#include "learn/policy_gradient/value_normaliser.h"
 #include "sim/world.h"
 
 /* Who is asked: n agents of a range of environments. */
@@ -51,6 +52,9 @@ typedef struct lud_tick_choices {
                           of policies that can (`gives_confidence`) */
 } lud_tick_choices;
 
+/* As lud_tick_lesson's n_seen. */
+enum { LUD_TICK_SEEN = -1 };
+
 /* What is to be learned: adds to the gradients of the parameters those of
  *
  *     sum_i coefficient[i] lp(row[i]) - entropy_coefficient / n sum_i entropy_weight[i] H(row[i])
@@ -59,7 +63,6 @@ typedef struct lud_tick_choices {
  * lp the log-probability as in lud_tick_choices, H the entropy (a policy may leave that term out where it
  * has no entropy to tell), V the critic of policies that have one. Rows are numbers of rows of the last act.
  */
-enum { LUD_TICK_SEEN = -1 };
 typedef struct lud_tick_lesson {
     const lud_tick_rows *rows; /* of the last act; observations are as they were, states have moved on */
     int64_t n;
@@ -76,6 +79,16 @@ typedef struct lud_tick_lesson {
                        0: those above; LUD_TICK_SEEN: an earlier lesson of the tick had them */
     const float *seen;
 } lud_tick_lesson;
+
+/* The statistics of a critic's normaliser follow what the lesson has seen; in_order as of
+ * lud_value_normaliser_update. */
+static inline void lud_tick_lesson_follow(const lud_tick_lesson *lesson, lud_value_normaliser *normaliser,
+                                          const int32_t *in_order) {
+    if (lesson->n_seen == LUD_TICK_SEEN) return;
+    const bool apart = lesson->n_seen > 0;
+    lud_value_normaliser_update(normaliser, apart ? lesson->n_seen : lesson->n_valued, in_order,
+                                apart ? lesson->seen : lesson->target);
+}
 
 /* What learn has seen on the way, for metrics. */
 typedef struct lud_tick_losses {

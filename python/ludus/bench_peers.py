@@ -97,7 +97,7 @@ def jaxmarl_spreads():
 # ---- a model checker ----
 
 
-def storm(program, folder):
+def storm(folder):
     """Seconds in which Storm reads the transitions that Ludus wrote and finds the best chance of every goal, and its model."""
     import stormpy
     file = str(folder / "graph.drn")
@@ -236,7 +236,7 @@ def checked(program, rounds):
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         solve(program, scenario, folder / "written", "--set", steps, "-x", "mdp")
-        work = storm(program, folder / "written")
+        work = storm(folder / "written")
         theirs, ours = [], []
         for i in range(rounds):
             theirs.append(spent(work, 1))

@@ -23,10 +23,9 @@ void lud_editor_resize(lud_editor *e, lud_direction side, int by) {
         const float moved = -(float)by * e->camera.scale;
         lud_camera_pan(&e->camera, side == LUD_WEST ? moved : 0, side == LUD_NORTH ? moved : 0);
     }
+    if (lud_grid_edit_note(e->edit)) return; /* lud_editor_after has said it, with the size */
     const lud_grid_edit_world *w = lud_grid_edit_get(e->edit);
-    const char *note = lud_grid_edit_note(e->edit);
-    lud_message_say(e->options.message, note ? 6 : 2, "%d x %d cells%s%s", w->map_width, w->map_height,
-                    note ? "; " : "", note ? note : "");
+    lud_message_say(e->options.message, 2, "%d x %d cells", w->map_width, w->map_height);
 }
 
 /* Whether the map may become so much larger or smaller. */
