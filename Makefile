@@ -5,7 +5,7 @@ export OMP_WAIT_POLICY ?= passive
 
 .PHONY: all install-deps install-deps-mpi install-deps-test python-readers python-packages python-examples python test-examples bench-door bench-peers build program headless demo test test-all test-format test-long test-readers test-tidy \
   test-sanitize test-threads build-fuzz test-fuzz test-fuzz-night test-strangers \
-  test-mutants test-chaos test-chaos-short test-soak test-events golden-pictures docs bench packages test-packages clean
+  occupancy test-mutants test-chaos test-chaos-short test-soak test-events golden-pictures docs bench packages test-packages clean
 
 all: build
 	@echo 'The program is $(BUILD)/ludus. To call it as the documents do: export PATH="$$PWD/$(BUILD):$$PATH"'
@@ -49,6 +49,10 @@ python: python-packages
 	@$(PYTHON) -m pip install -q --no-deps --no-build-isolation --force-reinstall .
 	@$(PYTHON) -m pytest -q python/tests
 	@$(PYTHON) -c 'import ludus; print("ludus", ludus.__version__, "is in $(PYTHON)")'
+
+# What every CUDA kernel takes of a GPU, by nvcc alone; rewrites docs/occupancy.md, fails where a kernel spills.
+occupancy: build
+	@python3 cmake/occupancy.py $(BUILD)/generated docs/occupancy.md
 
 # The examples with PyTorch, Stable-Baselines3 and MPE2 in their short forms, and arrays handed to PyTorch and JAX. What they stand on
 # is installed in two minutes, 0.9 GB in build/python-examples and 0.5 of Debian's; they run in half a minute.

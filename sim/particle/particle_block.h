@@ -205,16 +205,17 @@ BLOCK_CODE void distances_between(const lud_particle_model *m, rows_type rows, i
 /* Number c of an entity's colour in every lane: its own, that of what a slot has drawn, or painted by a
  * choice. */
 BLOCK_CODE void colour_lanes(const lud_particle_model *m, rows_type rows, int id, int c, real *out) {
-    if (id >= m->n_entities) {
-        const real *drawn = rows[m->slot_row + id - m->n_entities];
+    const bool painted = id < m->n_entities && m->paint_slot[id] >= 0;
+    const int of = painted ? m->paint_slot[id] : id;
+    if (of >= m->n_entities) {
+        const real *drawn = rows[m->slot_row + of - m->n_entities];
         for (int l = 0; l < LANES; l++) out[l] = (real)m->colour[(int)drawn[l] * LUD_PARTICLE_MAX_COLOUR + c];
-    } else if (m->paint_slot[id] >= 0) {
-        colour_lanes(m, rows, m->paint_slot[id], c, out);
-        real scale = (real)m->paint_scale[id], offset = (real)m->paint_offset[id];
-        for (int l = 0; l < LANES; l++) out[l] = out[l] * scale + offset;
     } else {
-        for (int l = 0; l < LANES; l++) out[l] = (real)m->colour[id * LUD_PARTICLE_MAX_COLOUR + c];
+        for (int l = 0; l < LANES; l++) out[l] = (real)m->colour[of * LUD_PARTICLE_MAX_COLOUR + c];
     }
+    if (!painted) return;
+    const real scale = (real)m->paint_scale[id], offset = (real)m->paint_offset[id];
+    for (int l = 0; l < LANES; l++) out[l] = out[l] * scale + offset;
 }
 
 /* --- step --- */
