@@ -1,7 +1,7 @@
 /* N environments of one world where a device's memory is: what lud_batch (batch.h) does, with every array on
  * the device, so that a learner there reads observations and writes actions without a copy. On the CPU it is
  * lud_batch. On CUDA the world's own source runs, one thread an environment, for worlds that have a CUDA half
- * (particle in single precision).
+ * (particle in single precision, multigrid with compact observations).
  *
  * Discrete results are the same bytes on every device. Numbers are, too, except where the world draws from a
  * normal distribution or takes an exponential: there the last bit is the device's. */

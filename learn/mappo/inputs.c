@@ -182,7 +182,12 @@ static bool find_scales(lud_mappo_inputs *inputs) {
         const float *scale = shape->model->layout.parts[shape->pieces[k].part].scale;
         for (int64_t i = 0; i < shape->pieces[k].width; i++) *to++ = scale ? scale[i] : 1.0f;
     }
-    return inputs->scale != NULL;
+    if (!inputs->scale) return false;
+    const size_t bytes = (size_t)shape->observation * sizeof *inputs->scale;
+    if (inputs->device->backend->host_memory) return true;
+    if (!(inputs->device_scale = lud_device_allocate(inputs->device, bytes))) return false;
+    lud_device_upload(inputs->device, inputs->device_scale, inputs->scale, bytes);
+    return true;
 }
 
 lud_status lud_mappo_inputs_create(lud_device *device, const lud_mappo_shape *shape,
@@ -262,8 +267,9 @@ void lud_mappo_inputs_destroy(lud_mappo_inputs *inputs) {
     give_back(inputs, &inputs->source_offsets);
     give_back(inputs, &inputs->source_edges);
     free(inputs->scale);
+    if (inputs->device_scale) lud_device_release(inputs->device, inputs->device_scale);
     free(inputs->choices);
-    inputs->scale = NULL;
+    inputs->scale = inputs->device_scale = NULL;
     inputs->choices = NULL;
 }
 

@@ -82,7 +82,8 @@ typedef struct lud_mappo_inputs {
     int64_t n, n_chunks, n_edges;
     bool pads_edges; /* n_edges counts more edges than end in a node */
     int64_t max_rows;
-    float *scale;     /* [own numbers] factors of the observed numbers, null: all 1 */
+    float *scale;        /* [own numbers] factors of the observed numbers, null: all 1 */
+    float *device_scale; /* the same on a device that has memory of its own, else null */
     uint8_t *choices; /* [max_rows][n_discrete] which there are, on the host; null: the world says nothing */
 } lud_mappo_inputs;
 

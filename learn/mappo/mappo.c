@@ -190,10 +190,6 @@ static lud_status open_novelty(mappo *m, const lud_scenario *s, lud_error *error
         return lud_invalid_at(error, s->learner ? s->learner->place : (lud_place){0},
                               "learner.novelty: in the world %s hardly anything is met twice; expected 0",
                               s->model->world->name);
-    if (m->device_rollout)
-        return lud_fail(error, LUD_ERROR_UNSUPPORTED,
-                        "learner.novelty: visits are counted on the host, and %s steps the world itself",
-                        m->device->name);
     lud_mappo_novelty_open(&m->novelty, &m->arrays, b->n_steps * b->n_rows, s->model->layout.n_agents,
                            m->options.novelty_relative);
     return LUD_OK;
@@ -222,7 +218,8 @@ static lud_status build(mappo *m, const lud_scenario *s, lud_device *device, lud
     if (!status) status = open_environments(m, envs, 0, o->rollout_length, &m->training, error);
     if (!status) status = open_environments(m, evaluated, FIRST_EVALUATED, 1, &m->evaluation, error);
     const lud_mappo_buffer *b = &m->training.buffer;
-    if (!status && o->update.shares == 1 && m->n_groups == 1) /* one run has rows of all environments */
+    /* one run has rows of all environments; visits are counted where the host sees every step */
+    if (!status && o->update.shares == 1 && m->n_groups == 1 && !(o->novelty > 0.0))
         status = lud_mappo_device_rollout_create(m->groups[0].rollout, b, m->training.batch, m->slice_envs,
                                                  &m->device_rollout, error);
     if (!status) status = build_updates(m, error);

@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#include "sim/multigrid/grid_board.h"
+#include "sim/multigrid/grid_encode.h"
 
 /* Numbers of grids up to the largest fit on the stack of a thread (390 kB). */
 enum { MAX_CELLS = LUD_GRID_MAX_SIDE * LUD_GRID_MAX_SIDE };
@@ -38,46 +38,20 @@ static int base_channel(int type) {
     return channels[type];
 }
 
-enum { NO_AGENT = LUD_CODE_NO_AGENT << LUD_CODE_AGENT_SHIFT, OTHER_IMMOBILE = 2 << LUD_CODE_OTHER_SHIFT };
+enum { OTHER_IMMOBILE = 2 << LUD_CODE_OTHER_SHIFT };
 
 /* The word of an immobile object, without its condition. */
 static int32_t static_word(const lud_grid_object *o) {
-    int32_t word = base_channel((int)o->type) | NO_AGENT;
+    int32_t word = base_channel((int)o->type) | LUD_GRID_NO_AGENT;
     if (o->type == LUD_DOOR) word |= (int32_t)o->colour << LUD_CODE_COLOUR_SHIFT;
     if (o->type == LUD_OBJECT_GOAL) word |= OTHER_IMMOBILE;
     return word;
 }
 
-static void write_words(const lud_grid_model *m, const uint8_t *state, int32_t *words) {
-    const lud_grid_layer *layer = lud_grid_layer_of(m, state);
-    memcpy(words, layer->compact, (size_t)m->n_cells * sizeof *words);
-    for (int k = 0; k < layer->n_coded; k++) {
-        const lud_grid_fixed *f = &layer->fixed[layer->coded[k]];
-        const int condition = lud_grid_condition(m, state, f->slot);
-        if (f->type == LUD_DOOR)
-            words[f->cell] |= (condition + 1) << LUD_CODE_DOOR_SHIFT;
-        else if (f->type == LUD_MAGIC_WALL)
-            words[f->cell] |= (condition ? 1 + f->side : 6) << LUD_CODE_MAGIC_SHIFT;
-        else if (condition)
-            words[f->cell] = LUD_CODE_EMPTY;
-    }
-    /* A piece takes the type and colour of the word; the state of a door below it stays. */
-    int32_t nowhere = 0;
-    for (int s = 0; s < m->n_slots; s++) {
-        const uint32_t cell = lud_grid_get_cell(m, state, m->at.piece, s);
-        int32_t *word = cell < (uint32_t)m->n_cells ? &words[cell] : &nowhere;
-        *word = m->slot_word[s] | (*word & 3 << LUD_CODE_DOOR_SHIFT);
-    }
-    for (int i = 0; i < m->n_agents; i++) {
-        int32_t *word = &words[lud_grid_get_cell(m, state, m->at.cell, i)];
-        *word = (*word & ~NO_AGENT) | m->colour[i] << LUD_CODE_AGENT_SHIFT;
-    }
-}
-
 void lud_grid_encode_words(const lud_grid_model *m, const uint8_t *state, bool reference, int height,
                            int width, int32_t *words) {
     int32_t whole[MAX_CELLS];
-    write_words(m, state, whole);
+    lud_grid_write_words(m, state, whole);
     for (int y = 0; y < height; y++)
         for (int x = 0; x < width; x++) {
             bool inside = x < m->width && y < m->height;
@@ -89,7 +63,7 @@ void lud_grid_encode_words(const lud_grid_model *m, const uint8_t *state, bool r
 void lud_grid_encode_tensor(const lud_grid_model *m, const uint8_t *state, int height, int width,
                             float *tensor) {
     int32_t whole[MAX_CELLS];
-    write_words(m, state, whole);
+    lud_grid_write_words(m, state, whole);
     size_t plane = (size_t)height * (size_t)width;
     memset(tensor, 0, LUD_GRID_CHANNELS * plane * sizeof *tensor);
     for (int y = 0; y < height; y++)
@@ -107,26 +81,15 @@ void lud_grid_encode_tensor(const lud_grid_model *m, const uint8_t *state, int h
 
 void lud_grid_encode_globals(const lud_grid_model *m, const uint8_t *state, bool reference,
                              float globals[LUD_GRID_GLOBALS]) {
-    const lud_grid_layer *layer = lud_grid_layer_of(m, state);
-    globals[0] = (float)(m->spec.max_steps - (int)lud_grid_get16(state + m->at.step));
-    globals[1] = reference ? 0.0f : layer->stumble;
-    globals[2] = reference ? 1.0f : layer->entry;
-    globals[3] = reference ? 0.0f : layer->solidify;
+    lud_grid_write_globals(m, state, globals);
+    if (!reference) return;
+    globals[1] = globals[3] = 0.0f;
+    globals[2] = 1.0f;
 }
 
-static void agent_features(const lud_grid_model *m, const uint8_t *state, int i, float *to) {
-    static const float directions[4][4] = {{1, 0, 0, 0}, {0, 1, 0, 0}, {0, 0, 1, 0}, {0, 0, 0, 1}};
-    const uint32_t cell = lud_grid_get_cell(m, state, m->at.cell, i);
-    const uint8_t byte = state[m->at.agent + (uint32_t)i];
-    const int carried = m->n_classes > 2 ? state[m->at.carried + (uint32_t)i] : 0;
-    memcpy(to, m->place[cell], sizeof *m->place);
-    memcpy(to + 2, directions[byte & LUD_AGENT_DIRECTION], sizeof *directions);
-    to[6] = (m->can[i] & LUD_CAN_ENTER_MAGIC_WALLS) != 0;
-    to[7] = (m->can[i] & LUD_CAN_PUSH_ROCKS) != 0;
-    memcpy(to + 8, m->carry[carried], sizeof *m->carry);
-    to[10] = (byte & LUD_AGENT_PAUSED) != 0;
-    to[11] = (byte & LUD_AGENT_TERMINATED) != 0;
-    to[12] = (float)((byte >> LUD_AGENT_FORCED_SHIFT) - 1);
+void lud_grid_encode_interactive(const lud_grid_model *m, const uint8_t *state,
+                                 float features[LUD_GRID_INTERACTIVE]) {
+    lud_grid_write_interactive(m, state, features);
 }
 
 void lud_grid_encode_agents(const lud_grid_model *m, const uint8_t *state, bool reference,
@@ -136,7 +99,7 @@ void lud_grid_encode_agents(const lud_grid_model *m, const uint8_t *state, bool 
         for (int i = 0; i < m->n_agents && n < most[colour]; i++)
             if (m->colour[i] == colour) {
                 float *to = features + LUD_GRID_AGENT_FEATURES * n++;
-                agent_features(m, state, i, to);
+                lud_grid_write_agent(m, state, i, to);
                 if (reference && to[8] == (float)base_channel(LUD_KEY)) to[8] = -1.0f;
             }
         memset(features + LUD_GRID_AGENT_FEATURES * n, 0,
@@ -174,7 +137,7 @@ static bool compile_features(lud_grid_model *m) {
     if (!m->slot_word || !m->carry || !m->place || !m->agent_of_place) return false;
     for (int k = 0; k < m->n_classes; k++) {
         const lud_grid_class *class = &m->classes[k];
-        int32_t word = base_channel(class->type) | NO_AGENT;
+        int32_t word = base_channel(class->type) | LUD_GRID_NO_AGENT;
         if (class->type == LUD_KEY) word |= class->colour << LUD_CODE_COLOUR_SHIFT;
         for (int s = class->begin; s < class->begin + class->n; s++) m->slot_word[s] = word;
         m->carry[k][0] = k ? (float)base_channel(class->type) : -1.0f; /* class 0 is carrying nothing */
@@ -188,22 +151,11 @@ static bool compile_features(lud_grid_model *m) {
     return true;
 }
 
-enum { PER_TYPE = 4 };
-/* First feature and features each, in the order kill, pause, disabling, control. */
-static const uint8_t interactive_begin[4] = {0, 20, 44, 68}, interactive_size[4] = {5, 6, 6, 7};
-
-static float *interactive_place(const lud_grid_fixed *f, int count[4], float *features) {
-    if (f->type < LUD_KILL_BUTTON || f->type > LUD_CONTROL_BUTTON) return NULL;
-    int k = f->type - LUD_KILL_BUTTON;
-    if (count[k] == PER_TYPE) return NULL;
-    return features + interactive_begin[k] + interactive_size[k] * count[k]++;
-}
-
 static void compile_interactive(const lud_grid_model *m, lud_grid_layer *layer) {
     int count[4] = {0};
     for (int k = 0; k < layer->n_fixed; k++) {
         const lud_grid_fixed *f = &layer->fixed[k];
-        float *to = interactive_place(f, count, layer->interactive);
+        float *to = lud_grid_interactive_place(f, count, layer->interactive);
         if (!to) continue;
         to[0] = (float)(f->cell % m->width);
         to[1] = (float)(f->cell / m->width);
@@ -216,33 +168,6 @@ static void compile_interactive(const lud_grid_model *m, lud_grid_layer *layer) 
         }
     }
     layer->n_buttons = count[0] + count[1] + count[3];
-}
-
-void lud_grid_encode_interactive(const lud_grid_model *m, const uint8_t *state,
-                                 float features[LUD_GRID_INTERACTIVE]) {
-    const lud_grid_layer *layer = lud_grid_layer_of(m, state);
-    memcpy(features, layer->interactive, LUD_GRID_INTERACTIVE * sizeof *features);
-    if (!layer->n_buttons) return;
-    int count[4] = {0};
-    for (int k = 0; k < layer->n_fixed; k++) {
-        const lud_grid_fixed *f = &layer->fixed[k];
-        float *to = interactive_place(f, count, features);
-        if (!to || f->type == LUD_DISABLING_SWITCH) continue;
-        if (f->type == LUD_CONTROL_BUTTON) {
-            const uint8_t *control = &state[m->at.control + 2u * f->slot];
-            to[2] = (control[1] & LUD_CONTROL_ENABLED) != 0;
-            to[5] = (float)((control[1] >> LUD_CONTROL_RECORDED_SHIFT) - 1);
-            to[6] = (control[1] & LUD_CONTROL_AWAITING) != 0;
-            continue;
-        }
-        int condition = lud_grid_condition(m, state, f->slot);
-        if (f->type == LUD_KILL_BUTTON) {
-            to[2] = (float)condition;
-        } else {
-            to[2] = (condition & LUD_PAUSE_ENABLED) != 0;
-            to[3] = (condition & LUD_PAUSE_ON) != 0;
-        }
-    }
 }
 
 /* --- Six numbers a cell --- */
@@ -340,90 +265,22 @@ void lud_grid_encode_cells(const lud_grid_model *m, const uint8_t *state, int ob
 
 /* --- Partial view --- */
 
-/* cell[row][column] of agent i's window, the agent at the bottom centre looking up; n_cells outside. */
-static void view_cells(const lud_grid_model *m, const uint8_t *state, int i, uint16_t *cell) {
-    static const int8_t dx[4] = {1, 0, -1, 0}, dy[4] = {0, 1, 0, -1};
-    uint32_t at = lud_grid_get_cell(m, state, m->at.cell, i);
-    int ahead = state[m->at.agent + (uint32_t)i] & LUD_AGENT_DIRECTION, right = (ahead + 1) & 3;
-    int size = (int)m->spec.observation.size;
-    for (int row = 0; row < size; row++)
-        for (int column = 0; column < size; column++) {
-            int forward = size - 1 - row, aside = column - size / 2;
-            int x = m->cell_x[at] + dx[ahead] * forward + dx[right] * aside;
-            int y = m->cell_y[at] + dy[ahead] * forward + dy[right] * aside;
-            bool inside = x >= 0 && x < m->width && y >= 0 && y < m->height;
-            cell[row * size + column] = (uint16_t)(inside ? y * m->width + x : m->n_cells);
-        }
-}
-
-/* Light spreads from the agent row by row upward, in each row to the right and then to the left, from every
- * lit cell that lets it pass to its neighbours aside and above (MiniGrid's rule; Chevalier-Boisvert et al.,
- * 2023). */
-static void spread_light(int size, const bool *opaque, bool *lit) {
-    memset(lit, 0, (size_t)(size * size));
-    lit[(size - 1) * size + size / 2] = true;
-    for (int row = size - 1; row >= 0; row--) {
-        for (int column = 0; column < size - 1; column++) {
-            int at = row * size + column;
-            if (!lit[at] || opaque[at]) continue;
-            lit[at + 1] = true;
-            if (row > 0) lit[at + 1 - size] = lit[at - size] = true;
-        }
-        for (int column = size - 1; column > 0; column--) {
-            int at = row * size + column;
-            if (!lit[at] || opaque[at]) continue;
-            lit[at - 1] = true;
-            if (row > 0) lit[at - 1 - size] = lit[at - size] = true;
-        }
-    }
-}
-
-/* What is opaque: walls, magic walls, doors that are not open, unless an agent is in the cell. */
-static bool word_is_opaque(int32_t word) {
-    lud_grid_cell cell = lud_grid_code_fields(word);
-    if (cell.agent != LUD_CODE_NO_AGENT) return false;
-    return cell.type == LUD_CHANNEL_WALL || cell.magic != 0 || (cell.type == LUD_CODE_DOOR && cell.door != 1);
-}
-
 static bool numbers_are_opaque(const uint8_t *cell) {
     return cell[0] == LUD_WALL || cell[0] == LUD_MAGIC_WALL ||
            (cell[0] == LUD_DOOR && cell[2] != LUD_DOOR_OPEN);
-}
-
-enum { MAX_VIEW_CELLS = LUD_GRID_MAX_VIEW * LUD_GRID_MAX_VIEW };
-
-/* to[n_agents][size][size] */
-static void observe_partial_words(const lud_grid_model *m, const uint8_t *state, int32_t *to) {
-    int32_t whole[MAX_CELLS + 1];
-    uint16_t cell[MAX_VIEW_CELLS];
-    bool opaque[MAX_VIEW_CELLS], lit[MAX_VIEW_CELLS];
-    int size = (int)m->spec.observation.size, n = size * size;
-    write_words(m, state, whole);
-    whole[m->n_cells] = LUD_CODE_WALL;
-    for (int i = 0; i < m->n_agents; i++, to += n) {
-        view_cells(m, state, i, cell);
-        for (int k = 0; k < n; k++) {
-            to[k] = whole[cell[k]];
-            opaque[k] = word_is_opaque(to[k]);
-        }
-        if (m->spec.observation.see_through_walls) continue;
-        spread_light(size, opaque, lit);
-        for (int k = 0; k < n; k++)
-            if (!lit[k]) to[k] = LUD_GRID_WORD_UNSEEN;
-    }
 }
 
 /* to[n_agents][column][row][6] */
 static void observe_partial_cells(const lud_grid_model *m, const uint8_t *state, uint8_t *to) {
     enum { N = LUD_GRID_CELL_NUMBERS };
     uint8_t whole[MAX_CELLS * N];
-    uint16_t cell[MAX_VIEW_CELLS];
-    bool opaque[MAX_VIEW_CELLS], lit[MAX_VIEW_CELLS];
+    uint16_t cell[LUD_GRID_MAX_VIEW_CELLS];
+    bool opaque[LUD_GRID_MAX_VIEW_CELLS], lit[LUD_GRID_MAX_VIEW_CELLS];
     static const uint8_t outside[N] = {LUD_WALL, LUD_GREY};
     int size = (int)m->spec.observation.size, n = size * size;
     lud_grid_encode_cells(m, state, -1, whole);
     for (int i = 0; i < m->n_agents; i++, to += n * N) {
-        view_cells(m, state, i, cell);
+        lud_grid_view_cells(m, state, i, cell);
         for (int k = 0; k < n; k++) {
             uint8_t *at = to + ((k % size) * size + k / size) * N;
             const uint8_t *from = whole + (m->cell_x[cell[k]] * m->height + m->cell_y[cell[k]]) * N;
@@ -432,7 +289,7 @@ static void observe_partial_cells(const lud_grid_model *m, const uint8_t *state,
         }
         to[((size / 2) * size + size - 1) * N + 5] = 1;
         if (m->spec.observation.see_through_walls) continue;
-        spread_light(size, opaque, lit);
+        lud_grid_spread_light(size, opaque, lit);
         for (int k = 0; k < n; k++)
             if (!lit[k]) memset(to + ((k % size) * size + k / size) * N, 0, N);
     }
@@ -454,11 +311,11 @@ static void fill_scales(const lud_grid_model *m, const char *part, float *scale)
         /* places, then flags, colours and types, of which none is large enough to matter but the last two */
         for (int f = 0; f < LUD_GRID_INTERACTIVE; f++) scale[f] = 1.0f;
         for (int k = 0; k < 4; k++)
-            for (int i = 0; i < PER_TYPE; i++) {
-                float *to = scale + interactive_begin[k] + i * interactive_size[k];
+            for (int i = 0; i < LUD_GRID_BUTTONS_PER_TYPE; i++) {
+                float *to = scale + lud_grid_interactive_begin(k) + i * lud_grid_interactive_size(k);
                 to[0] = inverse(m->width);
                 to[1] = inverse(m->height);
-                for (int f = 3; f < interactive_size[k]; f++) to[f] = inverse(LUD_COLOURS);
+                for (int f = 3; f < lud_grid_interactive_size(k); f++) to[f] = inverse(LUD_COLOURS);
             }
     }
 }
@@ -541,25 +398,7 @@ void lud_grid_observe(const lud_model *model, lud_range range, const uint8_t *st
         if (parts[0]) observe_cells(m, range, states, parts[0]);
         return;
     }
-    bool partial = m->spec.observation.view == LUD_VIEW_PARTIAL;
-    size_t n_cells = (size_t)m->n_cells, n_agents = (size_t)m->n_agents;
-    size_t n_view = (size_t)m->spec.observation.size * (size_t)m->spec.observation.size;
-    int32_t *grid = parts[0];
-    float *globals = parts[1], *agents = parts[2], *interactive = partial ? NULL : parts[3];
-    for (size_t e = 0; e < (size_t)range.n; e++) {
-        const uint8_t *state = states + e * state_bytes;
-        if (grid && partial)
-            observe_partial_words(m, state, grid + e * n_agents * n_view);
-        else if (grid)
-            write_words(m, state, grid + e * n_cells);
-        if (globals) lud_grid_encode_globals(m, state, false, globals + e * LUD_GRID_GLOBALS);
-        float *features = agents ? agents + e * n_agents * LUD_GRID_AGENT_FEATURES : NULL;
-        if (features && partial)
-            for (int i = 0; i < m->n_agents; i++)
-                agent_features(m, state, i, features + i * LUD_GRID_AGENT_FEATURES);
-        else if (features)
-            for (int p = 0; p < m->n_agents; p++)
-                agent_features(m, state, m->agent_of_place[p], features + p * LUD_GRID_AGENT_FEATURES);
-        if (interactive) lud_grid_encode_interactive(m, state, interactive + e * LUD_GRID_INTERACTIVE);
-    }
+    int32_t whole[MAX_CELLS + 1];
+    for (size_t e = 0; e < (size_t)range.n; e++)
+        lud_grid_write_parts(m, states + e * state_bytes, e, parts, whole);
 }

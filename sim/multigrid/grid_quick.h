@@ -19,7 +19,7 @@ void lud_grid_compile_quick(lud_grid_model *m);
 
 /* The row of an agent that tries an action: who cannot act does nothing. */
 LUD_HD static inline uint32_t lud_grid_quick_row(uint32_t byte, int32_t action) {
-    return byte & (LUD_AGENT_TERMINATED | LUD_AGENT_PAUSED) ? LUD_GRID_IDLE : (uint32_t)action;
+    return byte & (LUD_AGENT_TERMINATED | LUD_AGENT_PAUSED) ? (uint32_t)LUD_GRID_IDLE : (uint32_t)action;
 }
 
 /* Whether everybody can act in index order, without a plan; false may be said where they can. A bit for each

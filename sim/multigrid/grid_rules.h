@@ -319,7 +319,7 @@ LUD_HD static inline uint32_t lud_grid_claim(const lud_grid_run *run, int i, int
         if (lud_grid_is_pushable(content)) {
             front = lud_grid_push_end(run, i, front);
         }
-        return front == (uint32_t)run->m->n_cells ? LUD_KEY_PRIVATE : front << 2 | LUD_KEY_CELL;
+        return front == (uint32_t)run->m->n_cells ? (uint32_t)LUD_KEY_PRIVATE : front << 2 | LUD_KEY_CELL;
     }
     if (verb == LUD_VERB_PICKUP && lud_grid_is_pickable(content)) return front << 2 | LUD_KEY_PICKUP;
     if (verb == LUD_VERB_DROP && content == LUD_AGENT) return front << 2 | LUD_KEY_DROP;

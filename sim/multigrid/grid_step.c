@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "sim/merger.h"
-#include "sim/multigrid/grid_quick.h"
+#include "sim/multigrid/grid_play.h"
 
 /* The board of the largest grid fits on a thread's stack (130 kB); only the cells of the grid in use are
  * touched. */
@@ -16,77 +16,16 @@ typedef struct board {
 
 static void board_begin(lud_grid_run *run, board *scratch, const lud_grid_model *m,
                         const lud_grid_layer *layer) {
-    run->m = m;
-    run->layer = layer;
-    run->content = scratch->content;
-    run->start = scratch->start;
-    run->reward = NULL;
-    memcpy(run->content, layer->base, (size_t)m->n_cells + 1);
-    memset(run->start, 0, (size_t)m->n_cells + 1);
+    lud_grid_board_begin(run, m, layer, scratch->content, scratch->start);
 }
 
-/* --- Reset --- */
-
-static void reset_agents(const lud_grid_model *m, const lud_grid_layer *layer, lud_random_key key,
-                         uint32_t tick, uint8_t *state) {
-    for (int i = 0; i < m->n_agents; i++) {
-        uint32_t cell = 0;
-        bool taken = true;
-        for (uint32_t lane = 0; taken; lane++) {
-            lud_words words = lud_draw(key, tick, (uint32_t)i, LUD_PURPOSE_RESET, 1 + lane);
-            /* After so many refusals on a crowded map the first cell that is left is as good as any. */
-            uint32_t k = lane < 1000 ? lud_below(words.v[0], (uint32_t)layer->n_free) : lane - 1000;
-            cell = layer->free_cell[k];
-            taken = false;
-            for (int j = 0; j < i; j++) taken |= lud_grid_get_cell(m, state, m->at.cell, j) == cell;
-            state[m->at.agent + (uint32_t)i] = (uint8_t)lud_below(words.v[1], 4);
-        }
-        lud_grid_put_cell(m, state, m->at.cell, i, cell);
-    }
-}
+/* --- Reset and step --- */
 
 void lud_grid_reset(const lud_model *model, lud_range range, uint8_t *states) {
     const lud_grid_model *m = (const lud_grid_model *)model;
-    for (int e = 0; e < range.n; e++, states += model->layout.state_bytes) {
-        lud_random_key key = {range.seed, range.first_environment + (uint32_t)e};
-        uint32_t map = 0;
-        if (m->n_maps > 1)
-            map = lud_below(lud_draw(key, range.tick[e], 0, LUD_PURPOSE_RESET, 0).v[0], (uint32_t)m->n_maps);
-        memcpy(states, m->layers[map].initial, model->layout.state_bytes);
-        if (m->spec.random_start) reset_agents(m, &m->layers[map], key, range.tick[e], states);
-    }
-}
-
-/* --- Step --- */
-
-static bool all_terminated(const lud_grid_model *m, const uint8_t *state) {
-    uint8_t flags = LUD_AGENT_TERMINATED;
-    for (int i = 0; i < m->n_agents; i++) flags &= state[m->at.agent + (uint32_t)i];
-    return m->n_agents > 0 && flags;
-}
-
-static void begin_rewards(const lud_grid_model *m, const uint8_t *state, float *reward) {
-    for (int i = 0; i < m->n_agents; i++)
-        reward[i] =
-            state[m->at.agent + (uint32_t)i] & LUD_AGENT_TERMINATED ? 0.0f : (float)m->spec.rewards.step;
-}
-
-static void share_rewards(const lud_grid_model *m, float *reward) {
-    float sum = 0;
-    for (int i = 0; i < m->n_agents; i++) sum += reward[i];
-    for (int i = 0; i < m->n_agents; i++) reward[i] = sum;
-}
-
-static void play(lud_grid_run *run, const int32_t *joint_action, lud_random_key key, uint32_t tick) {
-    lud_grid_plan plan;
-    lud_grid_make_plan(run, joint_action, &plan);
-    if (plan.certain) {
-        lud_grid_play_in_order(run, &plan);
-        return;
-    }
-    lud_grid_choice choice;
-    lud_grid_sample(&plan, key, tick, &choice);
-    lud_grid_play_choices(run, &plan, &choice);
+    for (int e = 0; e < range.n; e++, states += model->layout.state_bytes)
+        lud_grid_reset_one(m, (lud_random_key){range.seed, range.first_environment + (uint32_t)e},
+                           range.tick[e], states);
 }
 
 void lud_grid_step(const lud_model *model, lud_range range, uint8_t *states, lud_actions actions,
@@ -100,25 +39,11 @@ void lud_grid_step(const lud_model *model, lud_range range, uint8_t *states, lud
         uint8_t *state = states + e * state_bytes;
         const lud_grid_layer *layer = lud_grid_layer_of(m, state);
         if (layer != run.layer) board_begin(&run, &scratch, m, layer);
-        float *reward = outcome.rewards ? outcome.rewards + e * n_agents : NULL;
-        run.reward = m->has_rewards ? reward : NULL;
-        if (run.reward)
-            begin_rewards(m, state, reward);
-        else if (reward)
-            memset(reward, 0, n_agents * sizeof *reward);
-        lud_grid_load(&run, state);
-        const int32_t *joint_action = actions.discrete + e * n_agents;
-        if (lud_grid_is_quick(&run, joint_action))
-            lud_grid_play_quickly(&run, joint_action);
-        else
-            play(&run, joint_action, (lud_random_key){range.seed, range.first_environment + (uint32_t)e},
-                 range.tick[e]);
-        lud_grid_unload(&run);
-        if (run.reward && m->spec.rewards.shared) share_rewards(m, reward);
-        if (outcome.terminated)
-            outcome.terminated[e] = all_terminated(m, state) || lud_grid_goal_reached(m, layer, state);
-        if (outcome.truncated)
-            outcome.truncated[e] = lud_grid_get16(state + m->at.step) >= (uint32_t)m->spec.max_steps;
+        lud_grid_step_one(&run, state, actions.discrete + e * n_agents,
+                          (lud_random_key){range.seed, range.first_environment + (uint32_t)e}, range.tick[e],
+                          outcome.rewards ? outcome.rewards + e * n_agents : NULL);
+        if (outcome.terminated) outcome.terminated[e] = lud_grid_ends(m, layer, state);
+        if (outcome.truncated) outcome.truncated[e] = lud_grid_is_late(m, state);
     }
 }
 
@@ -126,8 +51,7 @@ void lud_grid_step(const lud_model *model, lud_range range, uint8_t *states, lud
 
 bool lud_grid_is_terminal(const lud_model *model, const uint8_t *state) {
     const lud_grid_model *m = (const lud_grid_model *)model;
-    return lud_grid_get16(state + m->at.step) >= (uint32_t)m->spec.max_steps ||
-           lud_grid_goal_reached(m, lud_grid_layer_of(m, state), state);
+    return lud_grid_is_late(m, state) || lud_grid_goal_reached(m, lud_grid_layer_of(m, state), state);
 }
 
 enum { MAX_OUTCOMES = 1 << 24 };

@@ -7,6 +7,7 @@
 #include "sim/multigrid/grid_measures.h"
 #include "sim/multigrid/grid_observe.h"
 #include "sim/multigrid/grid_step.h"
+#include "sim/multigrid/grid_upload.h"
 
 /* --- Goals --- */
 
@@ -91,4 +92,6 @@ const lud_world lud_multigrid_world = {
     .describe_agent = lud_grid_tell_agent,
     .is_alive = is_alive,
     .situation = situation,
+    .device_code = LUD_GRID_DEVICE_CODE,
+    .upload = lud_grid_upload,
 };

@@ -1,71 +1,53 @@
-/* A model's tables as one block of memory of a device: the model with every pointer that a step follows led
- * to where its array lies there. Texts, options' lists and what parsing kept stay behind (null or of no use
- * on the device). */
-#include <stdlib.h>
+/* The particle model on a device. Texts, options' lists and what parsing kept stay behind (null or of no use
+ * there). */
 #include <string.h>
 
-#include "kernels/device.h"
+#include "sim/device_block.h"
 #include "sim/particle/particle_model.h"
 
-/* The block, first counted (bytes null), then filled on the host; device: where it will stand. */
-typedef struct block {
-    uint8_t *bytes, *device;
-    size_t used;
-} block;
+#define MOVE(field, n) copy.field = lud_device_block_put(b, m->field, (size_t)(n) * sizeof *m->field, NULL)
 
-/* Room for an array, with its contents; the address on the host in *host where that is asked for. */
-static void *put(block *b, const void *from, size_t bytes, void **host) {
-    const size_t at = b->used;
-    b->used = (at + bytes + 15) / 16 * 16;
-    if (host) *host = b->bytes ? b->bytes + at : NULL;
-    if (!b->bytes) return NULL;
-    if (bytes) memcpy(b->bytes + at, from, bytes);
-    return b->device + at;
-}
-
-#define MOVE(field, n) copy.field = put(b, m->field, (size_t)(n) * sizeof *m->field, NULL)
-
-static void move_set(block *b, particle_set *moved, particle_set set) {
-    const int16_t *ids = put(b, set.ids, (size_t)set.n * sizeof *set.ids, NULL);
+static void move_set(lud_device_block *b, particle_set *moved, particle_set set) {
+    const int16_t *ids = lud_device_block_put(b, set.ids, (size_t)set.n * sizeof *set.ids, NULL);
     if (moved) moved->ids = ids;
 }
 
-static void move_rules(block *b, const lud_particle_model *m, lud_particle_model *copy) {
+static void move_rules(lud_device_block *b, const lud_particle_model *m, lud_particle_model *copy) {
     void *host;
-    copy->rules = put(b, m->rules, (size_t)m->n_rules * sizeof *m->rules, &host);
+    copy->rules = lud_device_block_put(b, m->rules, (size_t)m->n_rules * sizeof *m->rules, &host);
     particle_rule *rules = host;
     for (int i = 0; i < m->n_rules; i++) {
         move_set(b, rules ? &rules[i].from : NULL, m->rules[i].from);
         move_set(b, rules ? &rules[i].to : NULL, m->rules[i].to);
         move_set(b, rules ? &rules[i].receivers : NULL, m->rules[i].receivers);
     }
-    copy->items = put(b, m->items, (size_t)m->n_items * sizeof *m->items, &host);
+    copy->items = lud_device_block_put(b, m->items, (size_t)m->n_items * sizeof *m->items, &host);
     particle_item *items = host;
     for (int i = 0; i < m->n_items; i++) move_set(b, items ? &items[i].to : NULL, m->items[i].to);
 }
 
-static void move_views(block *b, const lud_particle_model *m, lud_particle_model *copy) {
+static void move_views(lud_device_block *b, const lud_particle_model *m, lud_particle_model *copy) {
     const int n = m->view_begin[m->n_agents];
     void *host;
-    copy->views = put(b, m->views, (size_t)n * sizeof *m->views, &host);
+    copy->views = lud_device_block_put(b, m->views, (size_t)n * sizeof *m->views, &host);
     particle_view *views = host;
     for (int i = 0; i < n; i++) {
         const particle_view *view = &m->views[i];
         move_set(b, views ? &views[i].of : NULL, view->of);
         move_set(b, views ? &views[i].hidden_in : NULL, view->hidden_in);
-        const uint8_t *shown = put(b, view->shown, (size_t)view->of.n, NULL);
+        const uint8_t *shown = lud_device_block_put(b, view->shown, (size_t)view->of.n, NULL);
         if (views) views[i].shown = shown;
     }
 }
 
 /* The model is the block's beginning. */
-static void build(block *b, const lud_particle_model *m) {
+static void build(lud_device_block *b, const void *model) {
+    const lud_particle_model *m = model;
     lud_particle_model copy = *m;
     void *host;
-    b->used = 0;
-    put(b, m, sizeof *m, &host);
-    copy.base.layout.actions =
-        put(b, m->base.layout.actions, (size_t)m->n_agents * sizeof *m->base.layout.actions, NULL);
+    lud_device_block_put(b, m, sizeof *m, &host);
+    copy.base.layout.actions = lud_device_block_put(
+        b, m->base.layout.actions, (size_t)m->n_agents * sizeof *m->base.layout.actions, NULL);
     MOVE(choices, m->n_choices);
     MOVE(walls, m->n_walls);
     MOVE(entities, m->n_entities);
@@ -106,17 +88,5 @@ lud_status lud_particle_upload(const lud_model *model, lud_device *device, void 
     if (m->options.precision == 1)
         return lud_fail(error, LUD_ERROR_UNSUPPORTED,
                         "precision: double is for checks on a processor, not for %s", device->name);
-    block b = {0};
-    build(&b, m);
-    b.bytes = malloc(b.used);
-    b.device = b.bytes ? lud_device_allocate(device, b.used) : NULL;
-    if (!b.device) {
-        free(b.bytes);
-        return lud_no_memory(error, "a model on %s", device->name);
-    }
-    build(&b, m);
-    lud_device_upload(device, b.device, b.bytes, b.used);
-    free(b.bytes);
-    *uploaded = b.device;
-    return LUD_OK;
+    return lud_device_block_upload(device, build, m, uploaded, error);
 }

@@ -105,7 +105,7 @@ lud_status lud_mappo_device_rollout_create(lud_mappo_networks *networks, const l
     *rollout = NULL;
     lud_device *device = networks->device;
     const lud_mappo_code *code = lud_device_symbol(device, "lud_mappo_cuda_code");
-    if (!code || networks->inputs.scale || batch->end != LUD_END_RESETS) return LUD_OK;
+    if (!code || batch->end != LUD_END_RESETS) return LUD_OK;
     lud_device_batch *worlds;
     lud_status status = lud_device_batch_create(batch->model, device, batch->n_envs, batch->seed,
                                                 batch->first_environment, &worlds, error);
@@ -174,6 +174,7 @@ static void enqueue_inputs(lud_mappo_device_rollout *r, int64_t first, int64_t n
                            .n_pieces = shape->n_pieces,
                            .identify = shape->identify,
                            .centralised = shape->centralised,
+                           .scale = inputs->device_scale,
                            .observation = shape->observation,
                            .shared = shape->shared,
                            .own = input_of(r, LUD_MAPPO_OBSERVATION),
@@ -183,6 +184,12 @@ static void enqueue_inputs(lud_mappo_device_rollout *r, int64_t first, int64_t n
     for (int k = 0; k < shape->n_pieces; k++)
         seen.pieces[k] = (lud_mappo_seen_piece){part_of(r, shape->pieces[k].part, first),
                                                 shape->pieces[k].width, shape->pieces[k].per_agent};
+    if (input_of(r, LUD_MAPPO_CELLS)) {
+        seen.n_cells = shape->grid_height * shape->grid_width;
+        seen.map_per_agent = shape->grid_per_agent;
+        seen.map_from = part_of(r, shape->grid, first);
+        seen.map = input_of(r, LUD_MAPPO_CELLS);
+    }
     if (input_of(r, LUD_MAPPO_EGO)) {
         inputs->edges.n_nodes = n * v;
         inputs->edges.n_edges = inputs->n_edges = seen.n_edges = n * v * (v - 1);

@@ -22,8 +22,14 @@ typedef struct lud_mappo_seen {
     int n_pieces;
     lud_mappo_seen_piece pieces[LUD_MAX_OBSERVATION_PARTS];
     bool identify, centralised;
+    const float *scale;          /* [observation] factors of what is seen, null: all 1 */
     int64_t observation, shared; /* widths */
     float *own, *all;            /* [rows][observation], [rows][shared] */
+
+    int64_t n_cells; /* of a map */
+    bool map_per_agent;
+    const int32_t *map_from; /* [n_envs](n_agents)[n_cells] */
+    int32_t *map;            /* [rows][n_cells] */
 
     int64_t n_nodes, n_edges;                       /* of an environment; rows of the edge arrays */
     const float *node_from, *length_from;           /* [rows][n_nodes][7], [n_envs][most] */

@@ -14,11 +14,14 @@ constexpr int NODE_WIDTH = 7, NODE_NUMBERS = 6;
 // Numbers of one agent as one that sees them: itself, or another, who shows no pieces of the environment.
 __device__ static inline float *write_agent(const lud_mappo_seen &s, int64_t env, int64_t agent, bool itself,
                                             float *to) {
+    const float *scale = s.scale;
     for (int k = 0; k < s.n_pieces; k++) {
         const lud_mappo_seen_piece &piece = s.pieces[k];
-        if (!itself && !piece.per_agent) continue;
-        const float *from = piece.from + (piece.per_agent ? env * s.n_agents + agent : env) * piece.width;
-        for (int64_t i = 0; i < piece.width; i++) *to++ = from[i];
+        if (itself || piece.per_agent) {
+            const float *from = piece.from + (piece.per_agent ? env * s.n_agents + agent : env) * piece.width;
+            for (int64_t i = 0; i < piece.width; i++) *to++ = scale ? from[i] * scale[i] : from[i];
+        }
+        if (scale) scale += piece.width;
     }
     for (int64_t i = 0; s.identify && i < s.n_agents; i++) *to++ = i == agent ? 1.0f : 0.0f;
     return to;
@@ -38,6 +41,14 @@ static void observe_numbers(lud_device *device, const lud_mappo_seen &s) {
         float *own = s.own + row * s.observation;
         write_agent(s, env, agent, true, own);
         for (int64_t i = 0; i < s.observation; i++) all[i] = own[i];
+    });
+}
+
+static void observe_map(lud_device *device, const lud_mappo_seen &s) {
+    each(device, s.n_envs * s.n_agents * s.n_cells, [=] __device__(int64_t at) {
+        const int64_t row = at / s.n_cells, cell = at % s.n_cells;
+        const int64_t from = s.map_per_agent ? row : row / s.n_agents;
+        s.map[at] = s.map_from[from * s.n_cells + cell];
     });
 }
 
@@ -96,6 +107,7 @@ static void observe_graph(lud_device *device, const lud_mappo_seen &s) {
 static void rollout_observe(lud_device *device, const lud_mappo_seen *seen) {
     const lud_mappo_seen s = *seen;
     observe_numbers(device, s);
+    if (s.map) observe_map(device, s);
     if (s.offsets) observe_graph(device, s);
     if (s.drive)
         each(device, s.n_envs * s.n_agents * s.kick_width, [=] __device__(int64_t at) {
