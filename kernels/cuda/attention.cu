@@ -3,45 +3,60 @@
 
 namespace lud_cuda {
 
-// A thread a (node, head): graphs here have tens of edges a node and 16 channels a head.
+// Of what a warp does for one (node, head): the edges that end in the node, and where a head's numbers begin.
+// Jobs are counted in 32 bits, whose division is several times as fast: a device has no memory for more.
+struct head_job {
+    int64_t i, h, at; // node, head, the head's channels in a row of nodes
+    int32_t first, end;
+    __device__ head_job(const lud_edges &edges, int64_t job, int64_t heads, int64_t channels)
+        : i((uint32_t)job / (uint32_t)heads), h((uint32_t)job % (uint32_t)heads),
+          at(i * heads * channels + h * channels), first(edges.offsets[i]), end(edges.offsets[i + 1]) {}
+};
+
+// A key or value with what the edge adds to it.
+__device__ static inline float with_edge(float value, int64_t edge_dim, const float *w, const float *d) {
+    for (int64_t f = 0; f < edge_dim; ++f) value += w[f] * d[f];
+    return value;
+}
+
+// A warp a (node, head). Edges come 32 at a time: a lane scores one edge, then all lanes add the values, each
+// to its own channels. Every sum is over edges, or channels, in ascending order.
 void graph_attention(lud_device *device, const lud_edges *all, int64_t heads, int64_t channels,
                      int64_t edge_dim, const float *q, const float *k, const float *v, const float *d,
                      const float *we, float *a, float *m) {
     lud_edges edges = *all;
     int64_t width = heads * channels;
     float scale = 1 / sqrtf((float)channels);
-    each(device, edges.n_nodes * heads, [=] __device__(int64_t at) {
-        int64_t i = at / heads, h = at % heads;
-        int32_t first = edges.offsets[i], end = edges.offsets[i + 1];
-        const float *qi = q + i * width + h * channels, *w = we + h * channels * edge_dim;
-        float *to = m + i * width + h * channels, largest = -FLT_MAX, denominator = 0;
-        for (int64_t c = 0; c < channels; ++c) to[c] = 0;
-        for (int32_t e = first; e < end; ++e) {
-            const float *kj = k + edges.source[e] * width + h * channels;
+    each_warp(device, edges.n_nodes * heads, [=] __device__(int64_t job, int lane) {
+        const head_job own(edges, job, heads, channels);
+        const float *qi = q + own.at, *w = we + own.h * channels * edge_dim;
+        float largest = -FLT_MAX, denominator = 0;
+        for (int32_t e = own.first + lane; e < own.end; e += WARP) {
+            const float *kj = k + edges.source[e] * width + own.h * channels;
             float s = 0;
-            for (int64_t c = 0; c < channels; ++c) {
-                float key = kj[c];
-                for (int64_t f = 0; f < edge_dim; ++f) key += w[c * edge_dim + f] * d[e * edge_dim + f];
-                s += qi[c] * key;
-            }
-            a[e * heads + h] = s * scale;
+            for (int64_t c = 0; c < channels; ++c)
+                s += qi[c] * with_edge(kj[c], edge_dim, w + c * edge_dim, d + e * edge_dim);
+            a[e * heads + own.h] = s * scale;
             largest = fmaxf(largest, s * scale);
         }
-        for (int32_t e = first; e < end; ++e) {
-            float p = lud_expf(a[e * heads + h] - largest);
-            a[e * heads + h] = p;
-            denominator += p;
+        largest = warp_max(largest);
+        for (int32_t strip = own.first; strip < own.end; strip += WARP) {
+            const int32_t e = strip + lane;
+            const float p = e < own.end ? lud_expf(a[e * heads + own.h] - largest) : 0;
+            if (e < own.end) a[e * heads + own.h] = p;
+            for (int j = 0; j < WARP && strip + j < own.end; ++j)
+                denominator += __shfl_sync(0xffffffffu, p, j);
         }
-        float inverse = 1 / (denominator + 1e-16f);
-        for (int32_t e = first; e < end; ++e) {
-            const float *vj = v + edges.source[e] * width + h * channels;
-            float p = a[e * heads + h] * inverse;
-            a[e * heads + h] = p;
-            for (int64_t c = 0; c < channels; ++c) {
-                float value = vj[c];
-                for (int64_t f = 0; f < edge_dim; ++f) value += w[c * edge_dim + f] * d[e * edge_dim + f];
-                to[c] += p * value;
+        const float inverse = 1 / (denominator + 1e-16f);
+        for (int32_t e = own.first + lane; e < own.end; e += WARP) a[e * heads + own.h] *= inverse;
+        __syncwarp();
+        for (int64_t c = lane; c < channels; c += WARP) {
+            float sum = 0;
+            for (int32_t e = own.first; e < own.end; ++e) {
+                const float value = v[edges.source[e] * width + own.h * channels + c];
+                sum += a[e * heads + own.h] * with_edge(value, edge_dim, w + c * edge_dim, d + e * edge_dim);
             }
+            m[own.at + c] = sum;
         }
     });
 }
@@ -60,38 +75,38 @@ void graph_attention_backward(lud_device *device, const lud_edges *all, int64_t 
         workspace(device, (size_t)(edges.n_edges * heads + n_rows + n_part + 1) * sizeof(float)));
     if (!ds) return;
     float *rows = ds + edges.n_edges * heads;
-    each(device, edges.n_nodes * heads, [=] __device__(int64_t at) {
-        int64_t i = at / heads, h = at % heads;
-        int32_t first = edges.offsets[i], end = edges.offsets[i + 1];
-        const float *g = dm + i * width + h * channels, *w = we + h * channels * edge_dim;
-        const float *qi = q + i * width + h * channels;
-        float *to = dq + i * width + h * channels, inner = 0;
-        for (int32_t e = first; e < end; ++e) {
-            const float *vj = v + edges.source[e] * width + h * channels;
-            float s = 0;
-            for (int64_t c = 0; c < channels; ++c) {
-                float value = vj[c];
-                for (int64_t f = 0; f < edge_dim; ++f) value += w[c * edge_dim + f] * d[e * edge_dim + f];
-                s += g[c] * value;
+    each_warp(device, edges.n_nodes * heads, [=] __device__(int64_t job, int lane) {
+        const head_job own(edges, job, heads, channels);
+        const float *g = dm + own.at, *w = we + own.h * channels * edge_dim;
+        float inner = 0;
+        for (int32_t strip = own.first; strip < own.end; strip += WARP) {
+            const int32_t e = strip + lane;
+            float s = 0, share = 0;
+            if (e < own.end) {
+                const float *vj = v + edges.source[e] * width + own.h * channels;
+                for (int64_t c = 0; c < channels; ++c)
+                    s += g[c] * with_edge(vj[c], edge_dim, w + c * edge_dim, d + e * edge_dim);
+                ds[e * heads + own.h] = s;
+                share = a[e * heads + own.h] * s;
             }
-            ds[e * heads + h] = s;
-            inner += a[e * heads + h] * s;
+            for (int j = 0; j < WARP && strip + j < own.end; ++j) inner += __shfl_sync(0xffffffffu, share, j);
         }
-        for (int64_t c = 0; c < channels && !add; ++c) to[c] = 0;
-        float *own = rows + i * n_we + h * channels * edge_dim;
-        for (int64_t c = 0; c < channels * edge_dim && wants_we; ++c) own[c] = 0;
-        for (int32_t e = first; e < end; ++e) {
-            const float *kj = k + edges.source[e] * width + h * channels;
-            float p = a[e * heads + h], s = p * (ds[e * heads + h] - inner) * scale;
-            ds[e * heads + h] = s;
-            for (int64_t c = 0; c < channels; ++c) {
-                float key = kj[c];
-                for (int64_t f = 0; f < edge_dim; ++f) {
-                    key += w[c * edge_dim + f] * d[e * edge_dim + f];
-                    if (wants_we) own[c * edge_dim + f] += (s * qi[c] + p * g[c]) * d[e * edge_dim + f];
-                }
-                to[c] += s * key;
+        for (int32_t e = own.first + lane; e < own.end; e += WARP)
+            ds[e * heads + own.h] = a[e * heads + own.h] * (ds[e * heads + own.h] - inner) * scale;
+        __syncwarp();
+        float *own_we = rows + own.i * n_we + own.h * channels * edge_dim;
+        for (int64_t c = lane; c < channels; c += WARP) {
+            const float qi = q[own.at + c], gi = g[c];
+            float sum = add ? dq[own.at + c] : 0;
+            for (int64_t f = 0; f < edge_dim && wants_we; ++f) own_we[c * edge_dim + f] = 0;
+            for (int32_t e = own.first; e < own.end; ++e) {
+                const float key = k[edges.source[e] * width + own.h * channels + c];
+                const float s = ds[e * heads + own.h], p = a[e * heads + own.h], *de = d + e * edge_dim;
+                for (int64_t f = 0; f < edge_dim && wants_we; ++f)
+                    own_we[c * edge_dim + f] += (s * qi + p * gi) * de[f];
+                sum += s * with_edge(key, edge_dim, w + c * edge_dim, de);
             }
+            dq[own.at + c] = sum;
         }
     });
     each(device, edges.n_nodes * width, [=] __device__(int64_t at) {

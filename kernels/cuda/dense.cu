@@ -73,24 +73,45 @@ void pack_weights(lud_device *device, bool half, int64_t n_out, int64_t n_in, co
     });
 }
 
-// A thread an element: neighbours read neighbouring weights.
+constexpr int INPUT_PARTS = 16;
+
+// A block takes 32 neighbouring outputs of one row, which read neighbouring weights; each of its warps sums
+// one part of the inputs, the same whatever the number of rows, and the first one adds the parts.
+__global__ void linear_packed_kernel(bool half, int64_t n_in, int64_t n_out, int64_t strips, const float *x,
+                                     const void *packed, float *y, bool add) {
+    __shared__ float part[INPUT_PARTS][WARP];
+    const int lane = (int)threadIdx.x % WARP, own = (int)threadIdx.x / WARP;
+    const int64_t i = blockIdx.x / strips, j = blockIdx.x % strips * WARP + lane;
+    const int64_t first = j / LUD_PACK * n_in * LUD_PACK + j % LUD_PACK;
+    const int64_t length = (n_in + INPUT_PARTS - 1) / INPUT_PARTS, begin = own * length;
+    const int64_t end = j < n_out ? (begin + length < n_in ? begin + length : n_in) : begin;
+    const float *row = x + i * n_in;
+    float sum = 0;
+    if (half)
+        for (int64_t l = begin; l < end; ++l) {
+            uint32_t bits = (uint32_t) static_cast<const uint16_t *>(packed)[first + l * LUD_PACK] << 16;
+            float weight;
+            memcpy(&weight, &bits, sizeof weight);
+            sum += row[l] * weight;
+        }
+    else
+        for (int64_t l = begin; l < end; ++l)
+            sum += row[l] * static_cast<const float *>(packed)[first + l * LUD_PACK];
+    part[own][lane] = sum;
+    __syncthreads();
+    if (own > 0 || j >= n_out) return;
+    float total = 0;
+    for (int p = 0; p < INPUT_PARTS; ++p) total += part[p][lane];
+    put(y + i * n_out + j, total, add);
+}
+
 void linear_packed(lud_device *device, bool half, int64_t n, int64_t n_in, int64_t n_out, const float *x,
                    const void *packed, float *y, bool add) {
-    each(device, n * n_out, [=] __device__(int64_t at) {
-        int64_t i = at / n_out, j = at % n_out, first = j / LUD_PACK * n_in * LUD_PACK + j % LUD_PACK;
-        float sum = 0;
-        for (int64_t l = 0; l < n_in; ++l) {
-            float weight;
-            if (half) {
-                uint32_t bits = (uint32_t) static_cast<const uint16_t *>(packed)[first + l * LUD_PACK] << 16;
-                memcpy(&weight, &bits, sizeof weight);
-            } else {
-                weight = static_cast<const float *>(packed)[first + l * LUD_PACK];
-            }
-            sum += x[i * n_in + l] * weight;
-        }
-        put(y + at, sum, add);
-    });
+    const int64_t strips = (n_out + WARP - 1) / WARP;
+    if (n * strips <= 0 || device->failure.status) return;
+    LUD_LAUNCH(linear_packed_kernel, (unsigned)(n * strips), INPUT_PARTS * WARP, 0, of(device)->stream, half,
+               n_in, n_out, strips, x, packed, y, add);
+    note(device, cudaGetLastError(), "kernel launch");
 }
 
 // ---- convolution by patches: patches[image, place][channel_in, tap], a piece of the images at a time

@@ -19,19 +19,20 @@ void scatter_rows(lud_device *device, int64_t n, int64_t width, const float *x, 
     });
 }
 
-// A thread a group.
+// A warp a group.
 void quantise_rows(lud_device *device, int64_t n, int64_t width, int64_t group, const float *x,
                    const int32_t *index, int8_t *code, float *scale) {
     int64_t groups = width / group;
-    each(device, n * groups, [=] __device__(int64_t at) {
+    each_warp(device, n * groups, [=] __device__(int64_t at, int lane) {
         int64_t i = at / groups, g = at % groups, row = index[i];
         if (row < 0) return;
         const float *from = x + i * width + g * group;
         float largest = 0;
-        for (int64_t j = 0; j < group; ++j) largest = fmaxf(largest, fabsf(from[j]));
+        for (int64_t j = lane; j < group; j += WARP) largest = fmaxf(largest, fabsf(from[j]));
+        largest = warp_max(largest);
         float inverse = largest > 0 ? 127 / largest : 0;
-        scale[row * groups + g] = largest / 127;
-        for (int64_t j = 0; j < group; ++j)
+        if (lane == 0) scale[row * groups + g] = largest / 127;
+        for (int64_t j = lane; j < group; j += WARP)
             code[row * width + g * group + j] = (int8_t)rintf(from[j] * inverse);
     });
 }
@@ -39,25 +40,6 @@ void quantise_rows(lud_device *device, int64_t n, int64_t width, int64_t group, 
 void dequantise_rows(lud_device *device, int64_t n, int64_t width, int64_t group, const int8_t *code,
                      const float *scale, float *y) {
     each(device, n * width, [=] __device__(int64_t at) { y[at] = (float)code[at] * scale[at / group]; });
-}
-
-// A warp owns 32 columns of one destination row: it looks through the indices 32 at a time and takes the
-// matching rows in ascending order.
-void scatter_add(lud_device *device, int64_t n, int64_t width, int64_t n_out, const float *x,
-                 const float *weight, const int32_t *index, float *y) {
-    int64_t strips = (width + WARP - 1) / WARP;
-    each_warp(device, n_out * strips, [=] __device__(int64_t job, int lane) {
-        int64_t row = job / strips, j = job % strips * WARP + lane;
-        float total = j < width ? y[row * width + j] : 0;
-        for (int64_t first = 0; first < n; first += WARP) {
-            bool match = first + lane < n && index[first + lane] == row;
-            for (unsigned found = __ballot_sync(0xffffffffu, match); found; found &= found - 1) {
-                int64_t i = first + __ffs((int)found) - 1;
-                if (j < width) total += (weight ? weight[i] : 1) * x[i * width + j];
-            }
-        }
-        if (j < width) y[row * width + j] = total;
-    });
 }
 
 void segment_reduce(lud_device *device, lud_reduce reduce, int64_t n_segments, int64_t width,

@@ -283,6 +283,39 @@ static void test_large_grid(void **state) {
     free(words);
 }
 
+/* Rows are added at indices by sorting once there are many: destinations of thousands of rows, of one and of
+ * none, rows that go nowhere, as many destinations as take two passes, and one alone. */
+static void test_many_rows_added(void **state) {
+    (void)state;
+    need_cuda();
+    enum { MANY = 9001, MOST_OUT = 700, WIDTH = 37 };
+    const int64_t outs[] = {MOST_OUT, 3, 1};
+    static int32_t index[MANY];
+    lud_device *const devices[] = {cuda, cpu};
+    for (int k = 0; k < 6; ++k) {
+        const int64_t n_out = outs[k / 2];
+        for (uint32_t i = 0; i < MANY; ++i) {
+            const double u = case_uniform(70 + (uint64_t)k, i);
+            const int any = (int)case_below(80 + (uint64_t)k, i, (uint32_t)n_out);
+            index[i] = u < 0.1 ? -1 : u < 0.4 ? (int32_t)(n_out / 3) : u < 0.7 ? (int32_t)(n_out - 1) : any;
+        }
+        float *y[2];
+        for (int d = 0; d < 2; ++d) {
+            lud_device *device = devices[d];
+            float *x = numbers(device, MANY * WIDTH, 2), *weight = numbers(device, MANY, 3);
+            int32_t *to = lud_device_allocate(device, sizeof index);
+            assert_non_null(to);
+            lud_device_upload(device, to, index, sizeof index);
+            y[d] = numbers(device, n_out * WIDTH, 4);
+            device->ops->scatter_add(device, MANY, WIDTH, n_out, x, k % 2 ? weight : 0, to, y[d]);
+            void *const used[] = {x, weight, to};
+            for (int i = 0; i < 3; ++i) lud_device_release(device, used[i]);
+        }
+        same(cpu, y[0], y[1], n_out * WIDTH, 1e-3, "sums of many rows");
+        for (int d = 0; d < 2; ++d) lud_device_release(devices[d], y[d]);
+    }
+}
+
 /* Steps and schedules that are read from device memory change between replays of one graph. */
 static void test_replay_sees_new_numbers(void **state) {
     (void)state;
@@ -421,6 +454,7 @@ int main(void) {
                                        cmocka_unit_test(test_large),
                                        cmocka_unit_test(test_convolution_in_pieces),
                                        cmocka_unit_test(test_large_grid),
+                                       cmocka_unit_test(test_many_rows_added),
                                        cmocka_unit_test(test_replay_sees_new_numbers),
                                        cmocka_unit_test(test_memory)};
     return cmocka_run_group_tests(tests, open_devices, close_devices);
