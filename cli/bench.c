@@ -3,6 +3,7 @@
 #include <jansson.h>
 #include <math.h>
 #include <omp.h>
+#include <string.h>
 
 #include "base/interrupt.h"
 #include "base/progress.h"
@@ -11,7 +12,7 @@
 typedef struct bench_values {
     bool list, json;
     int64_t threads;
-    const char *rows;
+    const char *rows, *device;
 } bench_values;
 
 #define FLAGS bench_values
@@ -19,6 +20,9 @@ static const lud_flag flags[] = {
     SWITCH_FLAG("list", 'l', list, "name the benchmarks and stop"),
     INT_FLAG("threads", 't', threads, 1, 4096, "N", "threads to use"),
     TEXT_FLAG("rows", 'r', rows, "TEXT", "only the rows whose name contains this"),
+    TEXT_FLAG(
+        "device", 'd', device, "DEVICE",
+        "cpu or cuda: only what is measured there; default: on the CPU, and on a GPU where there is one"),
     SWITCH_FLAG("json", 'j', json, "results as JSON on standard output"),
 };
 
@@ -51,13 +55,13 @@ static json_t *report_json(const lud_bench *bench, const lud_bench_report *repor
 }
 
 /* *kept counts the rows that are left. */
-static lud_status run_one(const lud_bench *bench, const char *rows, json_t *all, int *kept,
+static lud_status run_one(const lud_bench *bench, const bench_values *values, json_t *all, int *kept,
                           lud_error *error) {
-    lud_bench_report report = {.only = rows};
+    lud_bench_report report = {.only = values->rows, .device = values->device};
     lud_status status = bench->run(&report, error);
     *kept += report.n;
     /* also the rows that were finished before an interruption */
-    if (report.n > 0 || (!status && !rows)) {
+    if (report.n > 0 || (!status && !values->rows)) {
         if (all)
             json_array_append_new(all, report_json(bench, &report));
         else
@@ -81,8 +85,25 @@ static lud_status check_name(const char *name, lud_error *error) {
                        near ? ", did you mean '" : "", near ? near : "", near ? "'?" : "");
 }
 
-/* Whether one runs: when it is named, or when none is named and it is not slow. */
-static bool chosen(const lud_bench *bench, const char *const *names, int n_names) {
+/* A device that is known, and that all benchmarks that are named have rows of. */
+static lud_status check_device(const char *device, const char *const *names, int n_names, lud_error *error) {
+    if (!device || strcmp(device, "cpu") == 0) return LUD_OK;
+    if (strcmp(device, "cuda") != 0)
+        return lud_invalid(error, "--device: expected cpu or cuda, not '%s'", device);
+    int n;
+    const lud_bench *const *all = lud_benches(&n);
+    for (int i = 0; i < n_names; i++) {
+        bool any = false;
+        for (int k = 0; k < n; k++) any = any || (lud_bench_is(all[k], names[i]) && all[k]->on_cuda);
+        if (!any) return lud_invalid(error, "the benchmark '%s' has no rows on cuda", names[i]);
+    }
+    return LUD_OK;
+}
+
+/* Whether one runs: when it is named, or when none is named and it is not slow; on a GPU, if it has rows
+ * there. */
+static bool chosen(const lud_bench *bench, const char *device, const char *const *names, int n_names) {
+    if (device && strcmp(device, "cuda") == 0 && !bench->on_cuda) return false;
     for (int i = 0; i < n_names; i++)
         if (lud_bench_is(bench, names[i])) return true;
     return n_names == 0 && !bench->slow;
@@ -98,16 +119,17 @@ static lud_status run(void *data, const char *const *arguments, int n_arguments,
         return LUD_OK;
     }
     for (int i = 0; i < n_arguments; i++) LUD_TRY(check_name(arguments[i], error));
+    LUD_TRY(check_device(values->device, arguments, n_arguments, error));
     if (values->threads) omp_set_num_threads((int)values->threads);
     json_t *all = values->json ? json_array() : NULL;
     int kept = 0;
     lud_status status = LUD_OK;
     for (int i = 0; !status && i < n; i++) {
-        if (!chosen(benches[i], arguments, n_arguments)) continue;
+        if (!chosen(benches[i], values->device, arguments, n_arguments)) continue;
         if (lud_interrupted())
             status = lud_fail(error, LUD_INTERRUPTED, "interrupted");
         else
-            status = run_one(benches[i], values->rows, all, &kept, error);
+            status = run_one(benches[i], values, all, &kept, error);
     }
     if (!status && values->rows && kept == 0)
         status = lud_invalid(error, "no row of these benchmarks has '%s' in its name", values->rows);

@@ -19,6 +19,18 @@ bool lud_bench_wants(const lud_bench_report *report, const char *name) {
     return !report->only || strstr(name, report->only);
 }
 
+bool lud_bench_measures(const lud_bench_report *report, const char *device) {
+    return !report->device || strcmp(report->device, device) == 0;
+}
+
+lud_status lud_bench_open_cuda(const lud_bench_report *report, lud_device **device, lud_error *error) {
+    lud_error none = {0};
+    *device = NULL;
+    if (!lud_bench_measures(report, "cuda")) return LUD_OK;
+    const lud_status status = lud_device_open("cuda", 0, device, report->device ? error : &none);
+    return report->device ? status : LUD_OK;
+}
+
 static int compare_doubles(const void *a, const void *b) {
     double x = *(const double *)a, y = *(const double *)b;
     return (x > y) - (x < y);

@@ -24,13 +24,16 @@ typedef struct lud_bench_report {
     int n, capacity;
     lud_bench_row *rows;
     const char *only; /* null, or what the name of a row has to contain for the row to be kept */
+    const char
+        *device; /* where to measure: "cpu", "cuda"; null: on the CPU, and on a GPU where there is one */
 } lud_bench_report;
 
 typedef struct lud_bench {
     const char *name;  /* the word after `ludus bench`, or GROUP/NAME, where GROUP is enough */
     const char *about; /* one line */
     lud_status (*run)(lud_bench_report *report, lud_error *error);
-    bool slow; /* takes minutes to hours: runs only when it is named */
+    bool slow;    /* takes minutes to hours: runs only when it is named */
+    bool on_cuda; /* has rows on a GPU */
 } lud_bench;
 
 /* One line a benchmark here and in bench.c. */
@@ -62,6 +65,12 @@ lud_status lud_bench_learn(lud_learner *learner, const char *label, double *seco
 const lud_bench *const *lud_benches(int *n);
 /* Whether `name` is the name of this one or of its group. */
 bool lud_bench_is(const lud_bench *bench, const char *name);
+
+/* Whether rows of a device are wanted. */
+bool lud_bench_measures(const lud_bench_report *report, const char *device);
+/* A GPU to measure on: *device is null where no rows of one are wanted, or where they were not asked for and
+ * there is none. The caller closes it. */
+lud_status lud_bench_open_cuda(const lud_bench_report *report, lud_device **device, lud_error *error);
 
 /* Whether a row of this name is kept: a benchmark may ask before it measures. */
 bool lud_bench_wants(const lud_bench_report *report, const char *name);

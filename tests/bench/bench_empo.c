@@ -209,11 +209,10 @@ static lud_status measure_training(const char *name, const char *device, int thr
 
 static lud_status measure_cuda(lud_bench_report *report, lud_error *error) {
     static const int64_t batches[] = {32, 256, 2048};
-    lud_error none = {0};
     lud_device *device;
-    if (lud_device_open("cuda", 0, &device, &none)) return LUD_OK;
-    lud_device_close(device);
-    lud_status status = LUD_OK;
+    lud_status status = lud_bench_open_cuda(report, &device, error);
+    if (status || !device) return status;
+    lud_device_close(device); /* each training opens its own */
     for (size_t i = 0; i < sizeof batches / sizeof *batches && !status; i++) {
         char name[48];
         snprintf(name, sizeof name, "training on CUDA, batch %" PRId64, batches[i]);
@@ -223,6 +222,7 @@ static lud_status measure_cuda(lud_bench_report *report, lud_error *error) {
 }
 
 static lud_status bench(lud_bench_report *report, lud_error *error) {
+    if (!lud_bench_measures(report, "cpu")) return measure_cuda(report, error);
     const int threads = omp_get_max_threads();
     omp_set_num_threads(1);
     run r = {0};
@@ -237,5 +237,7 @@ static lud_status bench(lud_bench_report *report, lud_error *error) {
     return status;
 }
 
-const lud_bench lud_bench_empo = {
-    .name = "phase2", .about = "the neural EMPO learner: actor and training steps by stage", .run = bench};
+const lud_bench lud_bench_empo = {.name = "phase2",
+                                  .about = "the neural EMPO learner: actor and training steps by stage",
+                                  .on_cuda = true,
+                                  .run = bench};

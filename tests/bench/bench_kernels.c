@@ -1,7 +1,8 @@
 /* Speed of the operations, one row each, with the floor beside it, measured in turns with the operation. For
  * what moves memory: the rate of a plain loop over the same arrays that reads, changes and writes as many
  * bytes or, where that is lower, the rate at which the processor could do the operation's arithmetic; for
- * what computes: the rate of bare library products (of the same shapes for linear layers). */
+ * what computes: the rate of bare library products (of the same shapes for linear layers). On a GPU, with
+ * --device cuda, the floors are the rates of a copy and of a large product. */
 #include <dnnl.h>
 #include <omp.h>
 #include <stdio.h>
@@ -35,6 +36,8 @@ typedef struct rig {
     lud_edges edges; /* complete graphs of GRAPH_NODES nodes */
     int32_t *graph;  /* its arrays, behind each other */
     lud_conv conv;
+    bool on_cuda;
+    void (*work)(void *context); /* what is called again and again before the device is waited for */
 } rig;
 
 static const lud_map plain = {LUD_MAP_IDENTITY, 0, 0}, relu = {LUD_MAP_RELU, 0, 0};
@@ -279,6 +282,40 @@ static void peak_product(void *context) {
 }
 static const lud_bench_piece peak = {.work = peak_product, .items = 2e-9 * PEAK_SIDE * PEAK_SIDE * PEAK_SIDE};
 
+/* ---- where arrays are memory of a GPU: calls are queued and waited for together ---- */
+
+enum { QUEUED = 20, DEVICE_SIDE = 2048 };
+
+static void queue_work(void *context) {
+    rig *r = context;
+    for (int i = 0; i < QUEUED; ++i) r->work(r);
+    lud_device_synchronise(r->device);
+}
+static void device_copy(void *context) {
+    rig *r = context;
+    lud_device_copy(r->device, r->x[1], r->x[0], BIG * sizeof(float));
+}
+static void device_product(void *context) {
+    rig *r = context;
+    r->device->ops->matmul(r->device, false, true, DEVICE_SIDE, DEVICE_SIDE, DEVICE_SIDE, 1, r->x[0],
+                           DEVICE_SIDE, r->x[1], DEVICE_SIDE, 0, r->x[2], DEVICE_SIDE);
+}
+static const lud_bench_piece device_copying = {.work = device_copy, .items = 8e-9 * BIG},
+                             device_peak = {.work = device_product,
+                                            .items = 2e-9 * DEVICE_SIDE * DEVICE_SIDE * DEVICE_SIDE};
+
+/* Rates of pieces, in turns; on a GPU one after the other. */
+static void measure_rates(rig *r, int n, lud_bench_piece *pieces) {
+    if (!r->on_cuda) {
+        lud_bench_rates(n, pieces, r);
+        return;
+    }
+    for (int i = 0; i < n; ++i) {
+        r->work = pieces[i].work;
+        pieces[i].rate = lud_bench_rate(queue_work, r, QUEUED * pieces[i].items, &pieces[i].spread);
+    }
+}
+
 static lud_status measure_moving(rig *r, lud_bench_report *report, lud_error *error) {
     char name[96];
     lud_status status = LUD_OK;
@@ -292,9 +329,11 @@ static lud_status measure_moving(rig *r, lud_bench_report *report, lud_error *er
         if (!lud_bench_wants(report, name)) continue;
         lud_bench_piece pieces[] = {
             {.work = moving[i].work, .items = bytes}, {.work = moving[i].moves->walk, .items = bytes}, peak};
-        lud_bench_rates(steps > 0 ? 3 : 2, pieces, r);
+        if (r->on_cuda) pieces[1] = device_copying;
+        measure_rates(r, steps > 0 && !r->on_cuda ? 3 : 2, pieces);
         const double memory = pieces[1].rate;
-        const double arithmetic = steps > 0 ? bytes * 1e9 / BIG / steps * pieces[2].rate / 2 : memory;
+        const double arithmetic =
+            steps > 0 && !r->on_cuda ? bytes * 1e9 / BIG / steps * pieces[2].rate / 2 : memory;
         status = add(report, name, &pieces[0], "GB/s", arithmetic < memory ? arithmetic : memory, error);
     }
     return status;
@@ -324,7 +363,8 @@ static lud_status measure_linear(rig *r, lud_bench_report *report, lud_error *er
             const double flops = 2e-9 * (double)(r->m * r->n * r->k) * (layers[l].backward ? 2 : 1);
             lud_bench_piece pieces[] = {{.work = layers[l].work, .items = flops},
                                         {.work = layers[l].beside, .items = flops}};
-            lud_bench_rates(2, pieces, r);
+            if (r->on_cuda) pieces[1] = device_peak;
+            measure_rates(r, r->on_cuda && rounded ? 1 : 2, pieces); /* whose bound is another */
             status = add(report, name, &pieces[0], "GFLOP/s", pieces[1].rate, error);
         }
     return status;
@@ -349,7 +389,8 @@ static lud_status measure_products(rig *r, lud_bench_report *report, lud_error *
     for (size_t i = 0; i < sizeof made / sizeof *made && status == LUD_OK; ++i) {
         if (!lud_bench_wants(report, made[i].name)) continue;
         lud_bench_piece pieces[] = {{.work = made[i].work, .items = 1e-9 * made[i].flops}, peak};
-        lud_bench_rates(2, pieces, r);
+        if (r->on_cuda) pieces[1] = device_peak;
+        measure_rates(r, 2, pieces);
         const double floor = pieces[1].rate * made[i].flops / (made[i].flops + made[i].beside);
         status = add(report, made[i].name, &pieces[0], "GFLOP/s", floor, error);
     }
@@ -374,7 +415,7 @@ static lud_status measure_grids(rig *r, lud_bench_report *report, lud_error *err
             r->conv = (lud_conv){GRIDS, LUD_GRID_CHANNELS, SIDE, SIDE, filters, 3, 1, 1};
             lud_bench_piece pieces[] = {{.work = passes[i].dense, .items = GRIDS},
                                         {.work = passes[i].sparse, .items = GRIDS}};
-            lud_bench_rates(2, pieces, r);
+            measure_rates(r, 2, pieces);
             status = add(report, dense, &pieces[0], "grids/s", 0, error);
             if (status == LUD_OK)
                 status = add(report, sparse, &pieces[1], "grids/s", 5 * pieces[0].rate, error);
@@ -384,8 +425,18 @@ static lud_status measure_grids(rig *r, lud_bench_report *report, lud_error *err
 
 /* What the machine can do. */
 static lud_status measure_machine(rig *r, lud_bench_report *report, lud_error *error) {
-    lud_bench_piece product = peak;
+    lud_bench_piece product = peak, copying = device_copying;
     lud_status status = LUD_OK;
+    if (r->on_cuda) {
+        char name[64];
+        product = device_peak;
+        snprintf(name, sizeof name, "product %d x %d x %d", DEVICE_SIDE, DEVICE_SIDE, DEVICE_SIDE);
+        measure_rates(r, 1, &product);
+        measure_rates(r, 1, &copying);
+        status = add(report, name, &product, "GFLOP/s", 0, error);
+        if (status) return status;
+        return add(report, "copying 16 MiB", &copying, "GB/s", 0, error);
+    }
     if (lud_bench_wants(report, "product 512 x 512 x 512")) {
         lud_bench_rates(1, &product, r);
         status = add(report, "product 512 x 512 x 512", &product, "GFLOP/s", 0, error);
@@ -417,8 +468,8 @@ static void fill_grids(int32_t *code) {
     }
 }
 
-static void fill_graphs(rig *r) {
-    int32_t *offsets = r->graph, *by_source = offsets + NODES + 1, *source = by_source + NODES + 1;
+static void fill_graphs(rig *r, int32_t *graph) {
+    int32_t *offsets = graph, *by_source = offsets + NODES + 1, *source = by_source + NODES + 1;
     int32_t *target = source + EDGES, *edges = target + EDGES, n = 0;
     for (int32_t i = 0; i < NODES; ++i) {
         for (int32_t j = i / GRAPH_NODES * GRAPH_NODES; j < (i / GRAPH_NODES + 1) * GRAPH_NODES; ++j)
@@ -426,12 +477,38 @@ static void fill_graphs(rig *r) {
         offsets[i + 1] = n;
     }
     lud_edges_by_source(NODES, EDGES, offsets, source, target, by_source, edges);
-    r->edges = (lud_edges){NODES, EDGES, offsets, source, target, by_source, edges};
+    const int32_t *at = r->graph; /* where they will be on the device */
+    r->edges = (lud_edges){NODES,
+                           EDGES,
+                           at,
+                           at + (source - graph),
+                           at + (target - graph),
+                           at + (by_source - graph),
+                           at + (edges - graph)};
+}
+
+enum { N_GRAPH = 2 * (NODES + 1) + 3 * EDGES, N_CODE = GRIDS * SIDE * SIDE, N_OFFSETS = ROWS / 4 + 1 };
+
+/* Whole numbers are made on the host. */
+static bool fill_whole_numbers(rig *r) {
+    int32_t *host = calloc(N_GRAPH > N_CODE ? N_GRAPH : N_CODE, sizeof *host);
+    if (!host) return false;
+    fill_graphs(r, host);
+    lud_device_upload(r->device, r->graph, host, N_GRAPH * sizeof *host);
+    for (int32_t i = 0; i < ROWS; ++i) host[i] = (int32_t)((uint32_t)i * 7919u % ROWS);
+    lud_device_upload(r->device, r->index, host, ROWS * sizeof *host);
+    for (int32_t i = 0; i < N_OFFSETS; ++i) host[i] = 4 * i;
+    lud_device_upload(r->device, r->offsets, host, N_OFFSETS * sizeof *host);
+    fill_grids(host);
+    lud_device_upload(r->device, r->code, host, N_CODE * sizeof *host);
+    free(host);
+    return true;
 }
 
 static lud_status run(lud_bench_report *report, lud_error *error) {
-    rig r = {0};
-    lud_status status = lud_device_open("cpu", omp_get_max_threads(), &r.device, error);
+    rig r = {.on_cuda = !lud_bench_measures(report, "cpu")};
+    lud_status status = r.on_cuda ? lud_device_open("cuda", 0, &r.device, error)
+                                  : lud_device_open("cpu", omp_get_max_threads(), &r.device, error);
     if (status != LUD_OK) return status;
     bool ok = true;
     for (int i = 0; i < N_ARRAYS; ++i) {
@@ -440,19 +517,14 @@ static lud_status run(lud_bench_report *report, lud_error *error) {
         if (r.x[i]) r.device->ops->random_uniform(r.device, BIG, 3, (uint32_t)i, 0, 0.01, 0.02, r.x[i]);
     }
     r.index = lud_device_allocate(r.device, ROWS * sizeof(int32_t));
-    r.offsets = lud_device_allocate(r.device, (ROWS / 4 + 1) * sizeof(int32_t));
-    r.code = lud_device_allocate(r.device, GRIDS * SIDE * SIDE * sizeof(int32_t));
-    r.graph = lud_device_allocate(r.device, (2 * (NODES + 1) + 3 * EDGES) * sizeof(int32_t));
-    ok = ok && r.index && r.offsets && r.code && r.graph;
-    if (ok) {
-        fill_graphs(&r);
-        for (int32_t i = 0; i < ROWS; ++i) r.index[i] = (int32_t)((uint32_t)i * 7919u % ROWS);
-        for (int32_t i = 0; i <= ROWS / 4; ++i) r.offsets[i] = 4 * i;
-        fill_grids(r.code);
+    r.offsets = lud_device_allocate(r.device, N_OFFSETS * sizeof(int32_t));
+    r.code = lud_device_allocate(r.device, N_CODE * sizeof(int32_t));
+    r.graph = lud_device_allocate(r.device, N_GRAPH * sizeof(int32_t));
+    if (ok && r.index && r.offsets && r.code && r.graph && fill_whole_numbers(&r))
         status = measure(&r, report, error);
-    } else {
+    else
         status = lud_no_memory(error, "the arrays of the benchmark");
-    }
+    if (!status) status = lud_device_check(r.device, error);
     for (int i = 0; i < N_ARRAYS; ++i) lud_device_release(r.device, r.x[i]);
     lud_device_release(r.device, r.index);
     lud_device_release(r.device, r.offsets);
@@ -462,5 +534,7 @@ static lud_status run(lud_bench_report *report, lud_error *error) {
     return status;
 }
 
-const lud_bench lud_bench_kernels = {
-    .name = "kernels", .about = "every operation beside what the machine could do", .run = run};
+const lud_bench lud_bench_kernels = {.name = "kernels",
+                                     .about = "every operation beside what the machine could do",
+                                     .on_cuda = true,
+                                     .run = run};

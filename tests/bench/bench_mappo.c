@@ -128,8 +128,12 @@ static lud_status run_trainings(lud_bench_report *report, lud_error *error) {
     lud_status status = LUD_OK;
     for (size_t k = 0; k < sizeof places / sizeof *places && !status; k++) {
         lud_device *device = NULL;
-        lud_error none = {0};
-        if (lud_device_open(places[k].device, 0, &device, &none)) break;
+        if (!lud_bench_measures(report, places[k].device)) continue;
+        if (strcmp(places[k].device, "cuda") == 0)
+            status = lud_bench_open_cuda(report, &device, error);
+        else
+            status = lud_device_open(places[k].device, 0, &device, error);
+        if (status || !device) break;
         for (size_t i = 0; i < sizeof cases / sizeof *cases && !status; i++)
             status = measure_training(cases[i].label, places[k].device, cases[i].learner, device,
                                       places[k].n_envs, report, error);
@@ -139,9 +143,11 @@ static lud_status run_trainings(lud_bench_report *report, lud_error *error) {
 }
 
 static lud_status run_mappo(lud_bench_report *report, lud_error *error) {
-    lud_status status = run_published(report, error);
+    lud_status status = lud_bench_measures(report, "cpu") ? run_published(report, error) : LUD_OK;
     return status ? status : run_trainings(report, error);
 }
 
-const lud_bench lud_bench_mappo = {
-    .name = "mappo", .about = "rollouts, updates and trainings of graph MAPPO", .run = run_mappo};
+const lud_bench lud_bench_mappo = {.name = "mappo",
+                                   .about = "rollouts, updates and trainings of graph MAPPO",
+                                   .on_cuda = true,
+                                   .run = run_mappo};

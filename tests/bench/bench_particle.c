@@ -108,16 +108,16 @@ static lud_status measure(const task *t, lud_device *device, int n_envs, double 
 
 static lud_status run_particle(lud_bench_report *report, lud_error *error) {
     lud_status status = LUD_OK;
-    lud_device *device;
-    for (int threads = 1; threads >= 0 && !status; threads--) {
+    lud_device *device = NULL;
+    for (int threads = 1; threads >= 0 && !status && lud_bench_measures(report, "cpu"); threads--) {
         status = lud_device_open("cpu", threads, &device, error);
         for (int t = 0; t < N_TASKS && !status; t++)
             status = measure(&tasks[t], device, N_ENVS, threads ? tasks[t].floor : 0,
                              threads ? "one core" : "all cores", report, error);
         lud_device_close(device);
     }
-    lud_error none = {0};
-    if (status || lud_device_open("cuda", 0, &device, &none)) return status;
+    if (!status) status = lud_bench_open_cuda(report, &device, error);
+    if (status || !device) return status;
     static const int sizes[] = {128, 4096, 65536};
     for (int t = 0; t < N_TASKS; t++)
         for (size_t k = 0; k < sizeof sizes / sizeof *sizes && !status; k++) {
@@ -129,5 +129,7 @@ static lud_status run_particle(lud_bench_report *report, lud_error *error) {
     return status;
 }
 
-const lud_bench lud_bench_particle = {
-    .name = "particle", .about = "environment steps of the particle world", .run = run_particle};
+const lud_bench lud_bench_particle = {.name = "particle",
+                                      .about = "environment steps of the particle world",
+                                      .on_cuda = true,
+                                      .run = run_particle};

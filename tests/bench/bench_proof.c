@@ -267,14 +267,15 @@ static lud_status device_step_rows(lud_bench_report *report, lud_device *device,
 /* Nothing where there is no CUDA device. */
 static lud_status cuda_rows(lud_bench_report *report, lud_error *error) {
     lud_device *device = NULL;
-    lud_error none = {0};
-    if (lud_device_open("cuda", 0, &device, &none)) return LUD_OK;
-    lud_status status = device_step_rows(report, device, error);
+    lud_status status = lud_bench_open_cuda(report, &device, error);
+    if (status || !device) return status;
+    status = device_step_rows(report, device, error);
     lud_device_close(device);
     return status;
 }
 
 static lud_status run_proof(lud_bench_report *report, lud_error *error) {
+    if (!lud_bench_measures(report, "cpu")) return cuda_rows(report, error);
     lud_arena *arena = lud_arena_create(0);
     lud_proof_model *model = NULL;
     lud_status status =
@@ -320,4 +321,5 @@ static lud_status run_proof(lud_bench_report *report, lud_error *error) {
 const lud_bench lud_bench_proof = {
     .name = "proof",
     .about = "expansion, environment steps, exact prover, reading and learning on a knowledge graph",
+    .on_cuda = true,
     .run = run_proof};
