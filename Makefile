@@ -3,7 +3,7 @@ BUILD  := build/release
 CTEST  := ctest --output-on-failure -j$(shell nproc)
 export OMP_WAIT_POLICY ?= passive
 
-.PHONY: all install-deps install-deps-mpi install-deps-test python-readers python-packages python-examples python test-examples bench-door bench-peers build program headless demo test test-all test-format test-long test-readers test-tidy \
+.PHONY: all install-deps install-deps-mpi install-deps-test python-readers python-packages python-examples python test-examples bench-door bench-peers bench-gpu build program headless demo test test-all test-format test-long test-readers test-tidy \
   test-sanitize test-threads build-fuzz test-fuzz test-fuzz-night test-strangers \
   occupancy test-mutants test-chaos test-chaos-short test-soak test-events golden-pictures docs bench packages test-packages clean
 
@@ -76,6 +76,17 @@ bench-door: build
 bench-peers: build
 	@bash cmake/python-examples.sh --peers
 	@PYTHONPATH=python $(OVER_BUILD) -W ignore -m ludus.bench_peers --program $(BUILD)/ludus
+
+# A folder that runs on a machine with a GPU and nothing else installed (parity, benchmarks, compute-sanitizer: build/gpu-folder/
+# bench-gpu, in under ten minutes). Where there is a GPU it is run here. Needs nvcc.
+GPU_FOLDER := build/gpu-folder
+bench-gpu:
+	@bash cmake/install-deps.sh --headless
+	@cmake --preset gpu | grep 'CUDA backend: /' || \
+	{ echo 'bench-gpu: no nvcc was found (CUDA Toolkit); it has to be on this machine, the GPU does not'; exit 2; }
+	@cmake --build build/gpu --target ludus ludus_cuda ludus_cuda_emulated cuda_tests
+	@bash cmake/gpu-folder.sh build/gpu $(GPU_FOLDER)
+	@if nvidia-smi -L >/dev/null 2>&1; then $(GPU_FOLDER)/bench-gpu; else echo 'There is no GPU here.'; fi
 
 # What the package and its tests stand on; library/test_python says so where it cannot be had.
 python-packages: install-deps

@@ -16,17 +16,23 @@ set(ludus_long_tests
   learn/test_interrupt learn/test_out_of_memory learn/test_strangers learn/test_thread_counts
   render/test_out_of_memory sim/test_levels)
 
+# Where tests look for what is in the repository and for programs: elsewhere where they are carried to another machine.
+set(LUDUS_TEST_FILES ${PROJECT_SOURCE_DIR} CACHE STRING "the repository, as tests name it")
+set(LUDUS_TEST_PROGRAMS ${PROJECT_BINARY_DIR} CACHE STRING "the build, as tests name it")
+
 pkg_check_modules(CMOCKA REQUIRED IMPORTED_TARGET cmocka)
 set(nowhere ${PROJECT_BINARY_DIR}/tests-run-here)
 file(MAKE_DIRECTORY ${nowhere})
 file(GLOB_RECURSE test_sources CONFIGURE_DEPENDS tests/test_*.c)
 if(NOT SDL2_FOUND) # what remains are the tests that draw nothing
   list(FILTER test_sources EXCLUDE REGEX "/tests/(render|cli)/|/tests/library/test_(python|samples)")
+  list(APPEND test_sources ${PROJECT_SOURCE_DIR}/tests/cli/test_cuda_solve.c)
 endif()
 if(NOT AV_FOUND)
   list(FILTER test_sources EXCLUDE REGEX "/test_(guide|record|video_failures|without)\\.c$")
 endif()
 add_custom_target(thread_tests)
+add_custom_target(cuda_tests) # what `make bench-gpu` carries to a GPU
 foreach(source IN LISTS test_sources)
   get_filename_component(folder ${source} DIRECTORY)
   file(RELATIVE_PATH folder ${PROJECT_SOURCE_DIR}/tests ${folder})
@@ -39,8 +45,8 @@ foreach(source IN LISTS test_sources)
     add_library(lud_test_${layer} STATIC ${support})
     ludus_settings(lud_test_${layer})
     target_include_directories(lud_test_${layer} PRIVATE tests)
-    target_compile_definitions(lud_test_${layer} PRIVATE LUDUS_SOURCE_DIR="${PROJECT_SOURCE_DIR}"
-      LUDUS_BINARY_DIR="${PROJECT_BINARY_DIR}")
+    target_compile_definitions(lud_test_${layer} PRIVATE LUDUS_SOURCE_DIR="${LUDUS_TEST_FILES}"
+      LUDUS_BINARY_DIR="${LUDUS_TEST_PROGRAMS}")
     target_link_libraries(lud_test_${layer} PRIVATE lud_learn lud_render PkgConfig::CMOCKA)
   endif()
   add_executable(${target} ${source})
@@ -49,8 +55,8 @@ foreach(source IN LISTS test_sources)
     target_link_libraries(${target} PRIVATE lud_test_${layer})
   endif()
   target_include_directories(${target} PRIVATE tests)
-  target_compile_definitions(${target} PRIVATE LUDUS_SOURCE_DIR="${PROJECT_SOURCE_DIR}"
-    LUDUS_BINARY_DIR="${PROJECT_BINARY_DIR}")
+  target_compile_definitions(${target} PRIVATE LUDUS_SOURCE_DIR="${LUDUS_TEST_FILES}"
+    LUDUS_BINARY_DIR="${LUDUS_TEST_PROGRAMS}")
   target_link_libraries(${target} PRIVATE lud_learn lud_render PkgConfig::CMOCKA $<$<BOOL:${AV_FOUND}>:PkgConfig::AV>)
   if(${name} STREQUAL test_out_of_memory) # see tests/out_of_memory.h
     target_sources(${target} PRIVATE tests/out_of_memory.c)
@@ -111,6 +117,9 @@ foreach(source IN LISTS test_sources)
     add_dependencies(thread_tests ${target})
   endif()
   # Emulated trainings take minutes under a sanitizer, which has the same code to check in the smaller emulated tests.
+  if(${name} MATCHES "^test_cuda")
+    add_dependencies(cuda_tests ${target})
+  endif()
   if(${name} MATCHES "^test_cuda" AND TARGET ludus_cuda_emulated AND
       NOT (LUDUS_SANITIZE AND ${name} MATCHES "^test_cuda_(golden|learners|optimisers)$"))
     add_test(NAME ${folder}/${name}_emulated COMMAND ${target} WORKING_DIRECTORY ${nowhere})
@@ -124,6 +133,11 @@ foreach(test IN LISTS ludus_long_tests)
     set_property(TEST ${test} APPEND PROPERTY LABELS long)
   endif()
 endforeach()
+if(TARGET ludus_cuda AND TARGET ludus_cuda_emulated AND TARGET ludus)
+  add_test(NAME gpu/folder COMMAND ${PROJECT_SOURCE_DIR}/tests/gpu/test-folder ${PROJECT_BINARY_DIR}
+    WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
+  set_tests_properties(gpu/folder PROPERTIES TIMEOUT 300)
+endif()
 if(SDL2_FOUND AND TARGET ludus)
   add_library(random_events MODULE tests/endurance/random_events.c) # preloaded into the window by tests/endurance/soak.py
   set_target_properties(random_events PROPERTIES PREFIX "")
