@@ -120,13 +120,13 @@ test-readers: build python-readers
 test-tidy: build
 	@bash cmake/tidy.sh $(BUILD)
 
-# Five tests repeat what others have too, for many minutes under sanitizers: they run in test-long only.
+# Six tests repeat what others have too, for many minutes under sanitizers: they run in test-long only.
 test-sanitize: install-deps-test
 	@cmake --preset asan-ubsan >/dev/null
 	@cmake --build --preset asan-ubsan
 	ASAN_OPTIONS=detect_stack_use_after_return=1 UBSAN_OPTIONS=print_stacktrace=1 \
 	LSAN_OPTIONS=suppressions=$(CURDIR)/cmake/leaks.supp:print_suppressions=0 \
-	$(CTEST) --test-dir build/asan-ubsan -E '^(cli/test_documents|cli/test_first_hour|cli/test_guide|cli/test_ranks|learn/test_defaults)$$'
+	$(CTEST) --test-dir build/asan-ubsan -E '^(cli/test_documents|cli/test_first_hour|cli/test_guide|cli/test_hosts|cli/test_ranks|learn/test_defaults)$$'
 
 test-threads: install-deps-test
 	@cmake --preset tsan >/dev/null

@@ -8,7 +8,7 @@ set(ludus_thread_tests
 
 # Those that take ten seconds and more by themselves; `make test` leaves them to `make test-all`.
 set(ludus_long_tests
-  cli/test_documents cli/test_experiment cli/test_first_hour cli/test_guide cli/test_ranks cli/test_runs cli/test_starved cli/test_sweep
+  cli/test_documents cli/test_experiment cli/test_first_hour cli/test_guide cli/test_hosts cli/test_ranks cli/test_runs cli/test_starved cli/test_sweep
   kernels/test_cuda_emulated kernels/test_rows
   learn/empo/test_empo_accuracy learn/empo/test_empo_phase1 learn/empo/test_empo_trajectory learn/empo/test_empo_update
   learn/nn/test_cuda_optimisers_emulated learn/proof_ppo/test_cuda_proof_emulated learn/proof_ppo/test_proof_ppo
@@ -128,6 +128,10 @@ foreach(source IN LISTS test_sources)
     add_dependencies(${target} ludus_cuda_emulated)
   endif()
 endforeach()
+if(TARGET ludus_mpi AND TARGET cli_test_ranks)
+  add_test(NAME cli/test_hosts COMMAND ${PROJECT_SOURCE_DIR}/tests/cli/hosts.sh ${PROJECT_BINARY_DIR} WORKING_DIRECTORY ${nowhere})
+  set_tests_properties(cli/test_hosts PROPERTIES TIMEOUT 1500 SKIP_RETURN_CODE 77 ENVIRONMENT OMP_WAIT_POLICY=passive)
+endif()
 foreach(test IN LISTS ludus_long_tests)
   if(TEST ${test})
     set_property(TEST ${test} APPEND PROPERTY LABELS long)
