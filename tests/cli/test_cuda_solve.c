@@ -86,7 +86,8 @@ static void test_same_solution(void **state) {
     solve("cuda", cuda_run, &cuda);
     const lud_empo_header *h = cpu->header;
     assert_int_equal(cuda->bytes, cpu->bytes);
-    lud_empo_header same = *cuda->header; /* but for the checksum of the records, whose last bits may differ */
+    lud_empo_header same =
+        *cuda->header; /* but for the checksum of the records, whose last bits may differ */
     same.checksums_hash = h->checksums_hash;
     assert_memory_equal(&same, h, sizeof *h);
     assert_memory_equal(cuda->states, cpu->states, h->n_states * h->state_bytes);
