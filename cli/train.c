@@ -145,23 +145,26 @@ static void print_next(const lud_learner *learner, const lud_scenario *scenario,
 }
 
 /* What the processes of a training have told one another. */
-static void print_traffic(const lud_ranks *ranks, uint64_t iterations) {
+static void print_traffic(const lud_device *device, uint64_t iterations) {
     uint64_t bytes, exchanges;
     char sent[16];
-    if (!ranks || iterations == 0) return;
-    lud_ranks_traffic(ranks, &bytes, &exchanges);
-    printf("%d processes: in an iteration the first sends %s in %.0f exchanges\n\n", lud_ranks_size(ranks),
-           lud_format_memory((double)bytes / (double)iterations, sent),
+    if (!device->ranks || iterations == 0) return;
+    lud_ranks_traffic(device->ranks, &bytes, &exchanges);
+    printf("%d processes: in an iteration the first sends %s in %.0f exchanges\n",
+           lud_ranks_size(device->ranks), lud_format_memory((double)bytes / (double)iterations, sent),
            (double)exchanges / (double)iterations);
+    if (device->carrier[0]) printf("gradients go from GPU to GPU: %s\n", device->carrier);
+    if (device->no_carrier[0]) printf("gradients go through the host's memory: %s\n", device->no_carrier);
+    printf("\n");
 }
 
 static void print_end(lud_learner *learner, const lud_scenario *scenario, const char *folder,
-                      const lud_ranks *ranks, const lud_train_result *result, const lud_text *figures) {
+                      const lud_device *device, const lud_train_result *result, const lud_text *figures) {
     lud_text report = {0};
     char time[24], memory[16];
     if (learner->kind->report) learner->kind->report(learner, &report);
     lud_print_text(&report);
-    print_traffic(ranks, result->here);
+    print_traffic(device, result->here);
     printf("\n%s, %llu of %llu iterations, %s, at most %s of memory\n\n%s", learner->kind->name,
            (unsigned long long)result->iterations, (unsigned long long)learner->n_iterations,
            lud_format_seconds(result->seconds, time), lud_format_memory(lud_memory_peak(), memory),
@@ -215,7 +218,7 @@ static lud_status train_with(const train_values *values, const char *path, const
     lud_interrupt_install();
     const lud_status status = lud_train(learner, &options, &result, error);
     if (leads && (status == LUD_OK || status == LUD_INTERRUPTED))
-        print_end(learner, scenario, options.folder, device->ranks, &result, &figures);
+        print_end(learner, scenario, options.folder, device, &result, &figures);
     lud_train_window_wait(window.process);
     lud_text_free(&figures);
     return status;

@@ -35,24 +35,31 @@ static bool has_driver(void) {
     return driver;
 }
 
-lud_status lud_device_open(const char *choice, int n_threads, lud_device **device, lud_error *error) {
+lud_status lud_device_open_at(const char *choice, int n_threads, int place, lud_device **device,
+                              lud_error *error) {
     *device = 0;
     bool automatic = strcmp(choice, "auto") == 0;
-    if (strcmp(choice, "cpu") == 0) return lud_cpu_backend.create(n_threads, device, error);
+    if (strcmp(choice, "cpu") == 0) return lud_cpu_backend.create(n_threads, place, device, error);
     if (!automatic && strcmp(choice, "cuda") != 0)
         return lud_invalid(error, "unknown device `%s`, expected cpu, cuda or auto", choice);
-    if (automatic && !has_driver()) return lud_cpu_backend.create(n_threads, device, error);
+    if (automatic && !has_driver()) return lud_cpu_backend.create(n_threads, place, device, error);
     lud_error reason = {0};
     /* never for `auto`: what tests put there is no reason to leave the CPU */
     const lud_backend *backend = cuda_backend(automatic ? 0 : getenv("LUDUS_CUDA_MODULE"), &reason);
-    lud_status status = backend ? backend->create(n_threads, device, &reason) : reason.status;
+    lud_status status = backend ? backend->create(n_threads, place, device, &reason) : reason.status;
     if (status == LUD_OK) return LUD_OK;
-    if (automatic) return lud_cpu_backend.create(n_threads, device, error);
+    if (automatic) return lud_cpu_backend.create(n_threads, place, device, error);
     return lud_fail(error, status, "%s", reason.text);
 }
 
+lud_status lud_device_open(const char *choice, int n_threads, lud_device **device, lud_error *error) {
+    return lud_device_open_at(choice, n_threads, 0, device, error);
+}
+
 void lud_device_close(lud_device *device) {
-    if (device) device->backend->destroy(device);
+    if (!device) return;
+    for (int i = 0; i < 2; i++) lud_device_release(device, device->post[i]);
+    device->backend->destroy(device);
 }
 
 void lud_device_set_strict(lud_device *device, bool strict) {

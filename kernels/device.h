@@ -31,6 +31,23 @@ typedef struct lud_graph lud_graph; /* a recorded piece of the queue */
 
 typedef void (*lud_device_work)(lud_device *device, void *context); /* of lud_device_run_both */
 
+/* Messages between devices of several processes, from memory to memory. A message of 256 bytes says why not
+ * where a call returns false. */
+enum { LUD_MEETING_BYTES = 128 };
+typedef struct lud_device_messages {
+    /* Whether there can be any, and a name under which processes meet, of which that of the first counts. */
+    bool (*prepare)(char meeting[LUD_MEETING_BYTES], char message[256]);
+    /* Meets the others; `carrier` becomes what carries messages, with its version. */
+    bool (*meet)(lud_device *device, int rank, int size, const char meeting[LUD_MEETING_BYTES],
+                 char carrier[64], char message[256]);
+    /* As in lud_ranks_memory, with a device for `self`. */
+    bool (*gather)(void *device, const void *own, size_t n, void *all, const int *counts, const int *offsets);
+    bool (*exchange)(void *device, const void *from, const int *from_counts, const int *from_offsets,
+                     void *to, const int *to_counts, const int *to_offsets);
+    bool (*done)(void *device, bool *well);
+    void (*abandon)(void *device);
+} lud_device_messages;
+
 /* What a kind of device can do, and what it does beside the operations. Whoever must know asks one of the
  * first members; the name is for people. */
 typedef struct lud_backend {
@@ -39,7 +56,8 @@ typedef struct lud_backend {
     bool host_memory; /* its memory is the host's: the host reads and writes it in place, nothing is copied */
     bool records_graphs;  /* queued work can be recorded: sizes that repeat are worth padding for */
     int64_t rows_per_run; /* rows of a network that keep it busy and stay in its caches or its memory */
-    lud_status (*create)(int n_threads, lud_device **device, lud_error *error);
+    /* `place`: which one of them, where a machine has several, counted round. */
+    lud_status (*create)(int n_threads, int place, lud_device **device, lud_error *error);
     void (*destroy)(lud_device *device);
     void *(*allocate)(lud_device *device,
                       size_t bytes); /* 256-byte aligned, zeroed; null when memory is out */
@@ -58,6 +76,7 @@ typedef struct lud_backend {
     lud_graph *(*record_end)(lud_device *device);
     void (*graph_launch)(lud_device *device, lud_graph *graph);
     void (*graph_destroy)(lud_device *device, lud_graph *graph);
+    const lud_device_messages *messages; /* null: what processes exchange goes through the host's memory */
 } lud_backend;
 
 /* Every backend's device begins with this. Everybody reads the fields, the functions below set them. */
@@ -70,7 +89,11 @@ struct lud_device {
     lud_precision precision;
     bool rows_apart;         /* lud_device_set_rows_apart */
     struct lud_ranks *ranks; /* processes that compute together, each on a device of its own; null: alone */
-    void *workspace;         /* scratch of the operation that runs now */
+    char carrier[64];        /* what takes messages to the devices of others: "NCCL 2.28.9"; else empty */
+    char no_carrier[256];    /* why there is none, where the device has company and a memory of its own */
+    void *post[2];           /* messages that leave and that come (device_ranks.c) */
+    size_t post_bytes[2];
+    void *workspace; /* scratch of the operation that runs now */
     size_t workspace_bytes;
     lud_error failure; /* the first; its status LUD_OK while all is well (lud_device_check) */
 };
@@ -81,6 +104,9 @@ struct lud_device {
  * ludus_cuda.so ("auto" never does). Errors: an unknown word (LUD_ERROR_INPUT), no working CUDA driver or
  * shared object (LUD_ERROR_UNSUPPORTED, the message says which step failed). */
 lud_status lud_device_open(const char *choice, int n_threads, lud_device **device, lud_error *error);
+/* The same for one of several processes (device_ranks.h), the `place`th of its machine. */
+lud_status lud_device_open_at(const char *choice, int n_threads, int place, lud_device **device,
+                              lud_error *error);
 /* Null is allowed. Memory and graphs of the device must have been given back. */
 void lud_device_close(lud_device *device);
 

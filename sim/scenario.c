@@ -6,6 +6,7 @@
 
 #include "base/options/option_rows.h"
 #include "base/text.h"
+#include "kernels/device_ranks.h"
 
 const char *const lud_precision_names[] = {
     [LUD_PRECISION_F32] = "f32", [LUD_PRECISION_TF32] = "tf32", [LUD_PRECISION_BF16] = "bf16", NULL};
@@ -48,9 +49,8 @@ static void override_run(lud_run_options *run, const lud_run_options *wanted) {
 
 lud_status lud_scenario_device(const lud_scenario *scenario, const char *choice, lud_device **device,
                                lud_error *error) {
-    LUD_TRY(lud_device_open(choice, (int)scenario->run.threads, device, error));
+    LUD_TRY(lud_device_open_among(scenario->ranks, choice, (int)scenario->run.threads, device, error));
     lud_device_set_precision(*device, (lud_precision)scenario->run.precision);
-    (*device)->ranks = scenario->ranks;
     return LUD_OK;
 }
 

@@ -22,7 +22,7 @@ static const double patience = 0.5;
 
 struct lud_ranks {
     const lud_ranks_backend *backend;
-    int rank, size, threads;
+    int rank, size, place, threads;
     double deadline; /* others are waited for until then; 0: as long as it takes */
     bool failed;     /* everybody knows of the last failure */
     bool broken;     /* an exchange was left: there can be no other */
@@ -38,6 +38,10 @@ int lud_ranks_rank(const lud_ranks *ranks) {
 
 int lud_ranks_size(const lud_ranks *ranks) {
     return ranks ? ranks->size : 1;
+}
+
+int lud_ranks_place(const lud_ranks *ranks) {
+    return ranks ? ranks->place : 0;
 }
 
 bool lud_ranks_leads(const lud_ranks *ranks) {
@@ -59,24 +63,35 @@ void lud_ranks_traffic(const lud_ranks *ranks, uint64_t *bytes, uint64_t *exchan
 
 /* ---- one exchange ---- */
 
-/* Waits until the exchange is over. The processor is given away meanwhile: there may be more processes than
- * cores. */
-static lud_status wait_for(lud_ranks *r, bool begun, lud_error *error) {
+static bool host_done(void *self, bool *well) {
+    return ((lud_ranks *)self)->backend->done(well);
+}
+
+/* Waits until the exchange between these memories (null: the host's) is over. The processor is given away
+ * meanwhile: there may be more processes than cores. */
+static lud_status wait_in(lud_ranks *r, const lud_ranks_memory *memory, bool begun, lud_error *error) {
     double asked = 0.0;
-    bool well = begun;
+    bool well = begun, (*done)(void *, bool *) = memory ? memory->done : host_done;
+    void *self = memory ? memory->self : r;
     r->exchanges++;
-    for (int64_t turn = 0; begun && !r->backend->done(&well); turn++) {
+    for (int64_t turn = 0; begun && !done(self, &well); turn++) {
         if (turn > 100) sched_yield();
         if (turn % 1024 != 1023 || (!lud_interrupted() && r->deadline == 0.0)) continue;
         const double now = lud_clock_seconds();
         if (asked == 0.0) asked = now;
         if (r->deadline > 0.0 ? now < r->deadline : now - asked < patience) continue;
         r->broken = true;
+        if (memory && memory->abandon) memory->abandon(self);
         return lud_fail(error, LUD_INTERRUPTED, "stopped; the other processes do not answer");
     }
     if (well) return LUD_OK;
     r->broken = true;
+    if (memory && memory->abandon) memory->abandon(self);
     return lud_fail(error, LUD_ERROR_IO, "the processes of this job cannot reach one another any more");
+}
+
+static lud_status wait_for(lud_ranks *r, bool begun, lud_error *error) {
+    return wait_in(r, NULL, begun, error);
 }
 
 /* own[n] of each process, one behind the other; n of each is in counts[size]. */
@@ -151,8 +166,9 @@ typedef struct place {
     cpu_set_t cores;
 } place;
 
-/* Cores that this process may use, divided by how many processes of its machine may use the same. */
-static lud_status count_threads(lud_ranks *r, lud_error *error) {
+/* Cores that this process may use, divided by how many processes of its machine may use the same; and which
+ * of its machine's processes it is. */
+static lud_status find_place(lud_ranks *r, lud_error *error) {
     place own, *all = calloc((size_t)r->size, sizeof *all);
     int same = 0;
     if (!all) return lud_out_of_memory(error);
@@ -160,7 +176,10 @@ static lud_status count_threads(lud_ranks *r, lud_error *error) {
     gethostname(own.host, sizeof own.host - 1);
     const bool known = sched_getaffinity(0, sizeof own.cores, &own.cores) == 0;
     const lud_status status = gather_equal(r, &own, (int)sizeof own, all, error);
-    for (int k = 0; k < r->size && !status; k++) same += memcmp(&all[k], &own, sizeof own) == 0;
+    for (int k = 0; k < r->size && !status; k++) {
+        same += memcmp(&all[k], &own, sizeof own) == 0;
+        r->place += k < r->rank && strcmp(all[k].host, own.host) == 0;
+    }
     free(all);
     if (known && same > 0) r->threads = CPU_COUNT(&own.cores) / same > 1 ? CPU_COUNT(&own.cores) / same : 1;
     return status;
@@ -184,7 +203,7 @@ static lud_status begin(lud_ranks *r, lud_error *error) {
     if (r->size > LUD_RANKS_MOST)
         return lud_fail(error, LUD_ERROR_LIMIT, "%d processes; expected at most %d", r->size, LUD_RANKS_MOST);
     r->integers = calloc(4 * (size_t)r->size, sizeof *r->integers);
-    return r->integers ? count_threads(r, error) : lud_out_of_memory(error);
+    return r->integers ? find_place(r, error) : lud_out_of_memory(error);
 }
 
 lud_status lud_ranks_open(lud_ranks **ranks, lud_error *error) {
@@ -422,9 +441,36 @@ lud_status lud_ranks_check_shares(const lud_ranks *r, int n_shares, lud_error *e
                        size, n_shares, size);
 }
 
-/* to[n] += from[n] */
-static void add(float *to, const float *from, int64_t n) {
+/* The host's memory: what lud_ranks_add works in where it is told of no other. */
+
+static void host_copy(void *self, float *to, const float *from, int64_t n) {
+    (void)self;
+    memcpy(to, from, (size_t)n * sizeof *to);
+}
+
+static void host_add(void *self, float *to, const float *from, int64_t n) {
+    (void)self;
     for (int64_t i = 0; i < n; i++) to[i] += from[i];
+}
+
+static bool host_reserve(void *self, int64_t n_out, int64_t n_in, float **out, float **in) {
+    lud_ranks *r = self;
+    if (!reserve(&r->out, &r->out_capacity, (size_t)n_out * sizeof **out) ||
+        !reserve(&r->in, &r->in_capacity, (size_t)n_in * sizeof **in))
+        return false;
+    *out = (float *)(void *)r->out;
+    *in = (float *)(void *)r->in;
+    return true;
+}
+
+static bool host_gather(void *self, const void *own, size_t n, void *all, const int *counts,
+                        const int *offsets) {
+    return ((lud_ranks *)self)->backend->gather(own, n, all, counts, offsets);
+}
+
+static bool host_exchange(void *self, const void *from, const int *from_counts, const int *from_offsets,
+                          void *to, const int *to_counts, const int *to_offsets) {
+    return ((lud_ranks *)self)->backend->exchange(from, from_counts, from_offsets, to, to_counts, to_offsets);
 }
 
 /* Parts of the tree that one process can add up alone: the sums of shares first .. end for the widest ranges
@@ -448,6 +494,7 @@ static void count_part(void *count, int first, int end) {
 }
 
 typedef struct own_shares {
+    const lud_ranks_memory *memory;
     float *shares;
     int begin; /* number of the first of them */
     int64_t n;
@@ -460,33 +507,33 @@ static void add_own(own_shares *o, int first, int end) {
     const int middle = first + (end - first + 1) / 2;
     add_own(o, first, middle);
     add_own(o, middle, end);
-    add(o->shares + (first - o->begin) * o->n, o->shares + (middle - o->begin) * o->n, o->n);
+    o->memory->add(o->memory->self, o->shares + (first - o->begin) * o->n,
+                   o->shares + (middle - o->begin) * o->n, o->n);
 }
 
 static void add_part(void *context, int first, int end) {
     own_shares *o = context;
     add_own(o, first, end);
     float *to = o->shares + o->n_parts++ * o->n, *from = o->shares + (first - o->begin) * o->n;
-    if (to != from) memcpy(to, from, (size_t)o->n * sizeof *to);
+    if (to != from) o->memory->copy(o->memory->self, to, from, o->n);
 }
 
 /* The whole tree over what the processes have sent: parts[part][n], those of a process one behind the other.
  */
 typedef struct received {
-    const lud_ranks *ranks;
-    int n_shares;
+    const lud_ranks_memory *memory;
+    int per_process; /* shares */
     float *parts;
     int64_t n;
     int next;
 } received;
 
 static float *add_received(received *c, int first, int end) {
-    const int per = c->n_shares / c->ranks->size;
-    if (first / per == (end - 1) / per)
+    if (first / c->per_process == (end - 1) / c->per_process)
         return c->parts + c->next++ * c->n; /* of one process: added already */
     const int middle = first + (end - first + 1) / 2;
     float *left = add_received(c, first, middle);
-    add(left, add_received(c, middle, end), c->n);
+    c->memory->add(c->memory->self, left, add_received(c, middle, end), c->n);
     return left;
 }
 
@@ -498,54 +545,66 @@ static int n_parts_of(const lud_ranks *r, int n_shares, int rank) {
 }
 
 /* Each process adds a stretch of the numbers, of which the others send it theirs. */
-static lud_status exchange_and_add(lud_ranks *r, int n_shares, int64_t n, const float *parts, float *sum,
-                                   lud_error *error) {
+static lud_status exchange_and_add(lud_ranks *r, const lud_ranks_memory *memory, int n_shares, int64_t n,
+                                   const float *parts, float *sum, lud_error *error) {
     const int size = r->size, own_parts = n_parts_of(r, n_shares, r->rank);
     int *to = r->integers, *to_offset = to + size, *from = to + 2 * size, *from_offset = to + 3 * size;
     const int64_t begin = lud_share_begin(n, size, r->rank),
                   length = lud_share_begin(n, size, r->rank + 1) - begin;
+    const int number = (int)sizeof(float);
+    float *out = NULL, *in = NULL;
     int64_t sent = 0, came = 0;
     for (int k = 0; k < size; k++) {
         const int64_t of_k = lud_share_begin(n, size, k + 1) - lud_share_begin(n, size, k);
-        to_offset[k] = (int)sent;
-        from_offset[k] = (int)came;
-        to[k] = (int)(of_k * own_parts * (int64_t)sizeof(float));
-        from[k] = (int)(length * n_parts_of(r, n_shares, k) * (int64_t)sizeof(float));
-        sent += to[k];
-        came += from[k];
+        to_offset[k] = (int)sent * number;
+        from_offset[k] = (int)came * number;
+        to[k] = (int)of_k * own_parts * number;
+        from[k] = (int)length * n_parts_of(r, n_shares, k) * number;
+        sent += of_k * own_parts;
+        came += length * n_parts_of(r, n_shares, k);
     }
-    LUD_TRY(reserve_both(r, (size_t)sent, (size_t)came, error));
+    if (!memory->reserve(memory->self, sent, came, &out, &in)) {
+        r->broken = true; /* the others are in an exchange that this one cannot be part of */
+        return lud_no_memory(error, "messages between processes");
+    }
     for (int k = 0; k < size; k++) {
         const int64_t first = lud_share_begin(n, size, k), of_k = lud_share_begin(n, size, k + 1) - first;
         for (int p = 0; p < own_parts && of_k > 0; p++)
-            memcpy(r->out + to_offset[k] + p * of_k * (int64_t)sizeof(float), parts + p * n + first,
-                   (size_t)of_k * sizeof(float));
+            memory->copy(memory->self, out + to_offset[k] / number + p * of_k, parts + p * n + first, of_k);
     }
-    r->bytes += (uint64_t)(sent - to[r->rank]);
-    LUD_TRY(wait_for(r, r->backend->exchange(r->out, to, to_offset, r->in, from, from_offset), error));
-    received all = {r, n_shares, (float *)(void *)r->in, length, 0};
+    r->bytes += (uint64_t)(sent * number - to[r->rank]);
+    LUD_TRY(
+        wait_in(r, memory, memory->exchange(memory->self, out, to, to_offset, in, from, from_offset), error));
+    received all = {memory, n_shares / size, in, length, 0};
     const float *added = add_received(&all, 0, n_shares);
-    for (int k = 0; k < size; k++)
-        from[k] =
-            (int)((lud_share_begin(n, size, k + 1) - lud_share_begin(n, size, k)) * (int64_t)sizeof(float));
-    if (length > 0) memcpy(r->out, added, (size_t)length * sizeof *added);
-    return gather(r, r->out, from, sum, error);
+    for (int k = 0; k < size; k++) {
+        from[k] = (int)(lud_share_begin(n, size, k + 1) - lud_share_begin(n, size, k)) * number;
+        from_offset[k] = (int)lud_share_begin(n, size, k) * number;
+    }
+    if (length > 0) memory->copy(memory->self, out, added, length);
+    r->bytes += (uint64_t)from[r->rank] * (uint64_t)(size - 1);
+    return wait_in(r, memory,
+                   memory->gather(memory->self, out, (size_t)from[r->rank], sum, from, from_offset), error);
 }
 
-lud_status lud_ranks_add(lud_ranks *r, int n_shares, int64_t n, float *own, float *sum, lud_error *error) {
-    own_shares o = {own, 0, n, 0};
+lud_status lud_ranks_add(lud_ranks *r, const lud_ranks_memory *memory, int n_shares, int64_t n, float *own,
+                         float *sum, lud_error *error) {
+    const lud_ranks_memory host = {r,           host_copy,     host_add,  host_reserve,
+                                   host_gather, host_exchange, host_done, NULL};
+    if (!memory) memory = &host;
+    own_shares o = {memory, own, 0, n, 0};
     if (!r) {
         add_own(&o, 0, n_shares);
-        if (sum != own) memcpy(sum, own, (size_t)n * sizeof *sum);
+        if (sum != own) memory->copy(memory->self, sum, own, n);
         return LUD_OK;
     }
-    assert(n_shares % r->size == 0);
+    assert(n_shares % r->size == 0 && memory->exchange);
     if (r->broken) return left_already(error);
     o.begin = lud_ranks_first_share(r, n_shares, r->rank);
     walk_parts(0, n_shares, o.begin, lud_ranks_first_share(r, n_shares, r->rank + 1), add_part, &o);
     /* as many numbers at once as MPI counts */
     const int64_t most = (MOST_BYTES / (int64_t)sizeof(float)) / (n_shares + 1);
-    if (n <= most) return exchange_and_add(r, n_shares, n, own, sum, error);
+    if (n <= most) return exchange_and_add(r, memory, n_shares, n, own, sum, error);
     return lud_fail(error, LUD_ERROR_LIMIT, "%d shares of %lld numbers: more than one exchange holds",
                     n_shares, (long long)n);
 }

@@ -15,6 +15,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/ranks/memory.h"
 #include "base/status.h"
 
 typedef struct lud_ranks lud_ranks;
@@ -36,6 +37,8 @@ char **lud_ranks_plain_environment(struct lud_arena *arena);
 /* Which one of how many: 0 and 1 for null. The first one writes files and talks to the user. */
 int lud_ranks_rank(const lud_ranks *ranks);
 int lud_ranks_size(const lud_ranks *ranks);
+/* Which one among the processes of its machine. */
+int lud_ranks_place(const lud_ranks *ranks);
 /* Whether this is the process that writes. */
 bool lud_ranks_leads(const lud_ranks *ranks);
 /* Processor cores for each process of this machine: those that its launcher gave it, shared with the
@@ -85,5 +88,7 @@ int64_t lud_ranks_first_item(const lud_ranks *ranks, int64_t n_items, int n_shar
 lud_status lud_ranks_check_shares(const lud_ranks *ranks, int n_shares, lud_error *error);
 /* sum[n] = shares[0] + ... + shares[n_shares - 1], added in pairs along a binary tree over the shares
  * (halves, the larger half first), which the number of processes does not change. `own` holds this process'
- * shares, [own shares][n], and is overwritten; `sum` may be own's first. */
-lud_status lud_ranks_add(lud_ranks *ranks, int n_shares, int64_t n, float *own, float *sum, lud_error *error);
+ * shares, [own shares][n], and is overwritten; `sum` may be own's first. Both lie in `memory`; null: the
+ * host's. */
+lud_status lud_ranks_add(lud_ranks *ranks, const lud_ranks_memory *memory, int n_shares, int64_t n,
+                         float *own, float *sum, lud_error *error);

@@ -33,7 +33,8 @@ static const lud_ops *choose_ops(const char **name, bool *has_bf16) {
     return &lud_cpu_ops_plain;
 }
 
-static lud_status cpu_create(int n_threads, lud_device **device, lud_error *error) {
+static lud_status cpu_create(int n_threads, int place, lud_device **device, lud_error *error) {
+    (void)place;
     lud_cpu *cpu = calloc(1, sizeof *cpu);
     if (cpu) cpu->conv_cache = lud_cpu_conv_cache_create();
     if (!cpu || !cpu->conv_cache) {
@@ -76,7 +77,7 @@ static lud_cpu *half_take(lud_cpu *cpu) {
     }
     lud_device *device;
     lud_error error;
-    return cpu_create(1, &device, &error) == LUD_OK ? (lud_cpu *)device : 0;
+    return cpu_create(1, 0, &device, &error) == LUD_OK ? (lud_cpu *)device : 0;
 }
 static void half_give(lud_cpu *cpu, lud_cpu *half) {
     half->next_half = cpu->halves;

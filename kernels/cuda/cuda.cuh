@@ -34,6 +34,9 @@ struct cuda_device {
     cudaStream_t stream;
     cublasHandle_t blas;
     bool recording;
+    struct nccl_opaque *communicator; // with the devices of other processes (messages.cu); null: alone
+    int rank, size;
+    bool exchanging; // an exchange has begun, and nobody has seen its end
 };
 
 static inline cuda_device *of(lud_device *device) {
@@ -46,6 +49,11 @@ bool note(lud_device *device, cublasStatus_t status, const char *what);
 // Scratch of at least `bytes`; null (and noted) when it would have to grow while a graph is recorded, or
 // memory is out.
 void *workspace(lud_device *device, size_t bytes);
+
+// What other processes send and are sent.
+extern const lud_device_messages messages;
+// The device leaves the others.
+void part(lud_device *device);
 
 constexpr int WARP = 32, THREADS = 256, ROW_BLOCK = 64;
 

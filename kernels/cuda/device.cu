@@ -73,6 +73,7 @@ static const lud_ops *operations() {
 
 static void destroy(lud_device *device) {
     cuda_device *cuda = of(device);
+    part(device); // before anybody waits for what an exchange has left in the stream
     if (cuda->stream) cudaStreamSynchronize(cuda->stream);
     if (cuda->blas) cublasDestroy(cuda->blas);
     cudaFree(device->workspace);
@@ -80,7 +81,7 @@ static void destroy(lud_device *device) {
     free(cuda);
 }
 
-static lud_status create(int, lud_device **device, lud_error *error) {
+static lud_status create(int, int place, lud_device **device, lud_error *error) {
     int count = 0;
     cudaError_t problem = cudaGetDeviceCount(&count);
     if (problem != cudaSuccess)
@@ -93,7 +94,8 @@ static lud_status create(int, lud_device **device, lud_error *error) {
     cuda->device.n_threads = 1;
     cudaDeviceProp properties;
     lud_device *base = &cuda->device;
-    if (note(base, cudaGetDeviceProperties(&properties, 0), "device properties") &&
+    if (note(base, cudaSetDevice(place % count), "device") &&
+        note(base, cudaGetDeviceProperties(&properties, place % count), "device properties") &&
         note(base, cudaStreamCreateWithFlags(&cuda->stream, cudaStreamNonBlocking), "stream") &&
         note(base, cublasCreate(&cuda->blas), "handle") &&
         note(base, cublasSetStream(cuda->blas, cuda->stream), "stream of the handle") &&
@@ -197,4 +199,5 @@ const lud_backend lud_cuda_backend = {LUD_MODULE_ABI,
                                       lud_cuda::record_begin,
                                       lud_cuda::record_end,
                                       lud_cuda::graph_launch,
-                                      lud_cuda::graph_destroy};
+                                      lud_cuda::graph_destroy,
+                                      &lud_cuda::messages};

@@ -3,6 +3,8 @@
 #include <assert.h>
 #include <string.h>
 
+#include "kernels/device_ranks.h"
+
 lud_status lud_shares_check(int64_t n, int64_t n_items, const char *items, lud_place place,
                             lud_error *error) {
     if (n <= n_items) return LUD_OK;
@@ -24,7 +26,10 @@ lud_status lud_shares_open(lud_parameters *parameters, int n, int n_sums, lud_sh
     LUD_TAKE(&s->arrays, s->sums, (size_t)(s->n * n_sums) + 1);
     if (s->n > 1) {
         assert(parameters->real_bytes == sizeof(float));
-        LUD_TAKE(&s->arrays, s->gradients, (size_t)(s->end - s->first) * (size_t)parameters->size);
+        const size_t n_own = (size_t)(s->end - s->first) * (size_t)parameters->size;
+        s->arrays.device = parameters->device;
+        LUD_TAKE_ON_DEVICE(&s->arrays, s->gradients, n_own);
+        if (!lud_device_adds_up(parameters->device)) LUD_TAKE(&s->arrays, s->on_host, n_own);
     }
     return s->arrays.failed ? lud_no_memory(error, "shares of gradients") : LUD_OK;
 }
@@ -43,9 +48,25 @@ void lud_shares_keep(lud_shares *s, int share, double weight, const double *sums
     memcpy(s->sums + share * s->n_sums, sums, (size_t)s->n_sums * sizeof *sums);
     if (s->n == 1) return;
     float *gradients = s->gradients + (share - s->first) * p->size;
-    lud_device_download(p->device, gradients, p->gradients, (size_t)p->size * sizeof *gradients);
-    for (int64_t i = 0; i < p->size && weight != 1.0; i++) gradients[i] *= (float)weight;
+    lud_device_copy(p->device, gradients, p->gradients, (size_t)p->size * sizeof *gradients);
+    if (weight != 1.0) p->device->ops->combine(p->device, p->size, weight, gradients, 0.0, NULL, gradients);
     if (share + 1 < s->end) lud_parameters_zero_gradients(s->parameters);
+}
+
+/* The gradients of all shares in the parameters. */
+static lud_status add_gradients(lud_shares *s, lud_error *error) {
+    const lud_parameters *p = s->parameters;
+    lud_device *device = p->device;
+    const size_t bytes = (size_t)p->size * sizeof(float);
+    if (!s->on_host) {
+        const lud_ranks_memory memory = lud_device_memory(device);
+        return lud_ranks_add(s->ranks, device->backend->host_memory ? NULL : &memory, s->n, p->size,
+                             s->gradients, p->gradients, error);
+    }
+    lud_device_download(device, s->on_host, s->gradients, (size_t)(s->end - s->first) * bytes);
+    LUD_TRY(lud_ranks_add(s->ranks, NULL, s->n, p->size, s->on_host, s->on_host, error));
+    lud_device_upload(device, p->gradients, s->on_host, bytes);
+    return LUD_OK;
 }
 
 lud_status lud_shares_add(lud_shares *s, lud_status status, double *sums, lud_error *error) {
@@ -57,8 +78,5 @@ lud_status lud_shares_add(lud_shares *s, lud_status status, double *sums, lud_er
     memset(sums, 0, (size_t)s->n_sums * sizeof *sums);
     for (int k = 0; k < s->n; k++)
         for (int i = 0; i < s->n_sums; i++) sums[i] += s->sums[k * s->n_sums + i];
-    if (s->n == 1) return LUD_OK;
-    LUD_TRY(lud_ranks_add(s->ranks, s->n, p->size, s->gradients, s->gradients, error));
-    lud_device_upload(p->device, p->gradients, s->gradients, (size_t)p->size * sizeof *s->gradients);
-    return LUD_OK;
+    return s->n == 1 ? LUD_OK : add_gradients(s, error);
 }

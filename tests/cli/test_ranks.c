@@ -208,6 +208,41 @@ static void trainings_are_the_same(void **state) {
     }
 }
 
+/* The same of processes with a GPU each, as the tests' emulation has them, whose gradients go from one to the
+ * other, or through the host where two have the same. */
+static void trainings_on_gpus_are_the_same(void **state) {
+    (void)state;
+    static const char module[] = LUDUS_BINARY_DIR "/ludus_cuda_emulated.so";
+    static const struct {
+        const char *name, *arguments;
+    } small[] = {
+        {"graph", "particle/simple_spread.yaml --set run.environments=6 --set learner.steps=60 --set "
+                  "learner.rollout_length=5 --set learner.shares=6 --set learner.evaluation_episodes=4"},
+        {"embeddings",
+         "defaults/towns.yaml --set learner.type=kge --set learner.dimension=8 --set learner.negatives=16 "
+         "--set learner.batch_size=60 --set learner.epochs=2 --set learner.shares=6"},
+        {"proof", "defaults/towns.yaml --set learner.n_envs=6 --set learner.n_steps=4 --set "
+                  "learner.total_steps=24 --set learner.batch_size=12 --set learner.shares=6"}};
+    if (!there_is_mpi() || getenv("LUDUS_LAUNCHER") || access(module, R_OK) != 0) skip();
+    setenv("LUDUS_CUDA_MODULE", module, 1);
+    for (size_t t = 0; t < sizeof small / sizeof *small; t++) {
+        uint64_t hash = 0;
+        for (int n = 1; n <= 3; n++) {
+            char run[64];
+            snprintf(run, sizeof run, "gpu-%s-%d", small[t].name, n);
+            setenv("LUDUS_EMULATED_DEVICES", n == 3 ? "2" : "3", 1);
+            if (ludus(n, 1, "train " SCENARIOS "%s -q -d cuda -o %s", small[t].arguments, run))
+                expect_log("no error");
+            if (n > 1) expect_log(n == 3 ? "gradients go through the host" : "gradients go from GPU to GPU");
+            const uint64_t now = hash_of(run);
+            if (n > 1 && now != hash) fail_msg("%s: %d GPUs have learned something else", small[t].name, n);
+            hash = now;
+        }
+    }
+    unsetenv("LUDUS_CUDA_MODULE");
+    unsetenv("LUDUS_EMULATED_DEVICES");
+}
+
 /* What 1, 2 and 3 processes leave in a file; it has this in it. */
 static void expect_same(const char *command, const char *file, const char *part) {
     lud_arena *arena = lud_arena_create(0);
@@ -509,17 +544,13 @@ static void what_cannot_be_is_told(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(trainings_are_the_same),
-                                       cmocka_unit_test(rankings_are_the_same),
-                                       cmocka_unit_test(solutions_are_the_same),
-                                       cmocka_unit_test(solutions_go_on),
-                                       cmocka_unit_test(sweeps_are_the_same),
-                                       cmocka_unit_test(experiments_are_the_same),
-                                       cmocka_unit_test(sweeps_of_trainings_are_the_same),
-                                       cmocka_unit_test(goes_on_with_others),
-                                       cmocka_unit_test(the_previous_one_is_shared),
-                                       cmocka_unit_test(kills_lose_nothing),
-                                       cmocka_unit_test(what_cannot_be_is_told)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(trainings_are_the_same),   cmocka_unit_test(trainings_on_gpus_are_the_same),
+        cmocka_unit_test(rankings_are_the_same),    cmocka_unit_test(solutions_are_the_same),
+        cmocka_unit_test(solutions_go_on),          cmocka_unit_test(sweeps_are_the_same),
+        cmocka_unit_test(experiments_are_the_same), cmocka_unit_test(sweeps_of_trainings_are_the_same),
+        cmocka_unit_test(goes_on_with_others),      cmocka_unit_test(the_previous_one_is_shared),
+        cmocka_unit_test(kills_lose_nothing),       cmocka_unit_test(what_cannot_be_is_told)};
     if (getenv("LUDUS_LAUNCHER")) cmocka_set_test_filter("*are_the_same");
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

@@ -33,7 +33,12 @@ void seed_order(uint64_t seed);
 
 // ---- runtime.cc
 
-// Puts a piece of work into the stream, or into the graph that it records.
-cudaError_t enqueue_work(cudaStream_t stream, std::function<bool()> work);
+// What became of a piece of work: a device that fails does nothing any more, and one that must wait for
+// somebody else is asked again.
+enum outcome { FAILED = false, DONE = true, NOT_YET };
+// Puts a piece of work, which returns an outcome, into the stream, or into the graph that it records.
+cudaError_t enqueue_work(cudaStream_t stream, std::function<int()> work);
+// The device that this process has chosen.
+int chosen_device();
 
 } // namespace emulation

@@ -1,4 +1,7 @@
 // Streams, events, recorded graphs, launches. Work waits in its stream until somebody waits for it.
+#include <dlfcn.h>
+#include <sched.h>
+
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
@@ -9,7 +12,7 @@
 
 #include "emulation.h"
 
-typedef std::function<bool()> piece_of_work; // false: the device has failed
+typedef std::function<int()> piece_of_work; // an outcome
 typedef std::vector<piece_of_work> work_list;
 
 struct emulated_stream {
@@ -36,6 +39,7 @@ std::recursive_mutex one_at_a_time;
 std::set<emulated_stream *> streams;
 cudaError_t last_error = cudaSuccess;
 bool device_failed; // sticky, as on a GPU
+int device_in_use;
 
 typedef std::lock_guard<std::recursive_mutex> lock;
 
@@ -44,14 +48,23 @@ cudaError_t report(cudaError_t error) {
     return error;
 }
 
-cudaError_t run_stream(emulated_stream *stream) {
+// Runs what waits in the stream; without `to_the_end` up to what must wait for another process.
+cudaError_t run_stream(emulated_stream *stream, bool to_the_end = true) {
     work_list now;
     now.swap(stream->waiting);
+    size_t next = 0;
     if (!now.empty()) emulation::memory_open();
-    for (piece_of_work &piece : now)
-        if (!device_failed && !piece()) device_failed = true;
+    while (next < now.size() && !device_failed) {
+        const int how = now[next]();
+        if (how == emulation::FAILED) device_failed = true;
+        if (how == emulation::DONE) ++next;
+        if (how == emulation::NOT_YET && !to_the_end) break;
+        if (how == emulation::NOT_YET) sched_yield();
+    }
     if (!now.empty()) emulation::memory_close();
-    return report(device_failed ? cudaErrorLaunchFailure : cudaSuccess);
+    if (device_failed) return report(cudaErrorLaunchFailure);
+    stream->waiting.assign(now.begin() + (ptrdiff_t)next, now.end());
+    return stream->waiting.empty() ? cudaSuccess : report(cudaErrorNotReady);
 }
 
 cudaError_t run_all() {
@@ -74,6 +87,15 @@ double seconds_now() {
 } // namespace
 
 namespace emulation {
+
+const char *own_file() {
+    static Dl_info info;
+    return dladdr(&device_in_use, &info) ? info.dli_fname : "";
+}
+
+int chosen_device() {
+    return device_in_use;
+}
 
 cudaError_t enqueue_work(cudaStream_t stream, piece_of_work work) {
     lock hold(one_at_a_time);
@@ -111,6 +133,10 @@ const char *cudaGetErrorString(cudaError_t error) {
         return "out of memory";
     case cudaErrorInvalidConfiguration:
         return "invalid configuration argument";
+    case cudaErrorInvalidDevice:
+        return "invalid device ordinal";
+    case cudaErrorNotReady:
+        return "device not ready";
     case cudaErrorInvalidResourceHandle:
         return "invalid resource handle";
     case cudaErrorLaunchFailure:
@@ -136,8 +162,20 @@ cudaError_t cudaGetDeviceCount(int *count) {
     return cudaSuccess;
 }
 
+static bool there_is(int device) {
+    int count = 0;
+    cudaGetDeviceCount(&count);
+    return device >= 0 && device < count;
+}
+
+cudaError_t cudaSetDevice(int device) {
+    if (!there_is(device)) return report(cudaErrorInvalidDevice);
+    device_in_use = device;
+    return cudaSuccess;
+}
+
 cudaError_t cudaGetDeviceProperties(cudaDeviceProp *properties, int device) {
-    if (device != 0) return report(cudaErrorInvalidValue);
+    if (!there_is(device)) return report(cudaErrorInvalidDevice);
     snprintf(properties->name, sizeof properties->name, "emulated on the host, no GPU");
     return cudaSuccess;
 }
@@ -219,6 +257,13 @@ cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
         return report(cudaErrorStreamCaptureUnsupported);
     }
     return run_stream(stream);
+}
+
+cudaError_t cudaStreamQuery(cudaStream_t stream) {
+    lock hold(one_at_a_time);
+    if (streams.count(stream) == 0) return report(cudaErrorInvalidResourceHandle);
+    if (stream->recording) return report(cudaErrorStreamCaptureUnsupported);
+    return run_stream(stream, false);
 }
 
 cudaError_t cudaEventCreate(cudaEvent_t *event) {

@@ -41,7 +41,7 @@ static int check_sums(lud_ranks *ranks) {
             for (int s = begin; s < end; s++)
                 for (int i = 0; i < n; i++) own[(s - begin) * n + i] = share_number(s, i);
             lud_error error = {0};
-            if (lud_ranks_add(ranks, shares, n, own, sum, &error)) return 1;
+            if (lud_ranks_add(ranks, NULL, shares, n, own, sum, &error)) return 1;
             for (int i = 0; i < n; i++, n_checked++)
                 if (sum[i] != tree(0, shares, i)) {
                     fprintf(stderr, "sum %d of %d shares: %.9g, expected %.9g\n", i, shares, (double)sum[i],
