@@ -26,6 +26,7 @@ struct lud_ranks {
     double deadline; /* others are waited for until then; 0: as long as it takes */
     bool failed;     /* everybody knows of the last failure */
     bool broken;     /* an exchange was left: there can be no other */
+    bool *near;      /* [size] of the first one's machine */
     int *integers;   /* [4][size]: counts and offsets of what is sent, and of what comes */
     char *out, *in;  /* [capacity] */
     size_t out_capacity, in_capacity;
@@ -42,6 +43,10 @@ int lud_ranks_size(const lud_ranks *ranks) {
 
 int lud_ranks_place(const lud_ranks *ranks) {
     return ranks ? ranks->place : 0;
+}
+
+bool lud_ranks_near(const lud_ranks *ranks, int rank) {
+    return !ranks || ranks->near[rank];
 }
 
 bool lud_ranks_leads(const lud_ranks *ranks) {
@@ -162,9 +167,13 @@ static int started(void) {
 }
 
 typedef struct place {
-    char host[64];
+    char host[64], boot[40]; /* its name, and when it was started: hosts may be called alike */
     cpu_set_t cores;
 } place;
+
+static bool is_same_host(const place *a, const place *b) {
+    return strcmp(a->host, b->host) == 0 && strcmp(a->boot, b->boot) == 0;
+}
 
 /* Cores that this process may use, divided by how many processes of its machine may use the same; and which
  * of its machine's processes it is. */
@@ -174,11 +183,15 @@ static lud_status find_place(lud_ranks *r, lud_error *error) {
     if (!all) return lud_out_of_memory(error);
     memset(&own, 0, sizeof own);
     gethostname(own.host, sizeof own.host - 1);
+    FILE *boot = fopen("/proc/sys/kernel/random/boot_id", "r");
+    if (boot && !fgets(own.boot, sizeof own.boot, boot)) own.boot[0] = '\0';
+    if (boot) fclose(boot);
     const bool known = sched_getaffinity(0, sizeof own.cores, &own.cores) == 0;
     const lud_status status = gather_equal(r, &own, (int)sizeof own, all, error);
     for (int k = 0; k < r->size && !status; k++) {
         same += memcmp(&all[k], &own, sizeof own) == 0;
-        r->place += k < r->rank && strcmp(all[k].host, own.host) == 0;
+        r->place += k < r->rank && is_same_host(&all[k], &own);
+        r->near[k] = is_same_host(&all[k], &all[0]);
     }
     free(all);
     if (known && same > 0) r->threads = CPU_COUNT(&own.cores) / same > 1 ? CPU_COUNT(&own.cores) / same : 1;
@@ -203,7 +216,8 @@ static lud_status begin(lud_ranks *r, lud_error *error) {
     if (r->size > LUD_RANKS_MOST)
         return lud_fail(error, LUD_ERROR_LIMIT, "%d processes; expected at most %d", r->size, LUD_RANKS_MOST);
     r->integers = calloc(4 * (size_t)r->size, sizeof *r->integers);
-    return r->integers ? find_place(r, error) : lud_out_of_memory(error);
+    r->near = calloc((size_t)r->size, sizeof *r->near);
+    return r->integers && r->near ? find_place(r, error) : lud_out_of_memory(error);
 }
 
 lud_status lud_ranks_open(lud_ranks **ranks, lud_error *error) {
@@ -225,7 +239,7 @@ void lud_ranks_close(lud_ranks *r, lud_status status) {
         r->backend->abandon(1);
     else if (r->backend)
         r->backend->close();
-    LUD_FREE(r->integers, r->out, r->in, r);
+    LUD_FREE(r->integers, r->near, r->out, r->in, r);
 }
 
 /* ---- exchanges ---- */
@@ -355,10 +369,13 @@ lud_status lud_ranks_complete(lud_ranks *r, const lud_ranks_array *arrays, int n
 }
 
 lud_status lud_ranks_collect(lud_ranks *r, void *items, size_t item_bytes, int64_t n_items, int n_shares,
-                             lud_error *error) {
+                             const bool *there, lud_error *error) {
     if (!r) return LUD_OK;
     if (r->broken) return left_already(error);
     const int size = r->size;
+    bool all_there = there;
+    for (int k = 1; k < size && all_there; k++) all_there = there[k];
+    if (all_there) return LUD_OK;
     int *to = r->integers, *to_offset = to + size, *from = to + 2 * size, *from_offset = to + 3 * size;
     char *bytes = items;
     if ((size_t)n_items * item_bytes > MOST_BYTES)
@@ -368,14 +385,14 @@ lud_status lud_ranks_collect(lud_ranks *r, void *items, size_t item_bytes, int64
     for (int k = 0; k < size; k++) {
         to[k] = to_offset[k] = from[k] = 0;
         from_offset[k] = (int)came;
-        if (r->rank == 0 && k > 0)
+        if (r->rank == 0 && k > 0 && !(there && there[k]))
             from[k] = (int)((size_t)(lud_ranks_first_item(r, n_items, n_shares, k + 1) -
                                      lud_ranks_first_item(r, n_items, n_shares, k)) *
                             item_bytes);
         came += (size_t)from[k];
     }
     char *own = bytes + (size_t)lud_ranks_first_item(r, n_items, n_shares, r->rank) * item_bytes;
-    if (r->rank > 0)
+    if (r->rank > 0 && !(there && there[r->rank]))
         to[0] =
             (int)(bytes + (size_t)lud_ranks_first_item(r, n_items, n_shares, r->rank + 1) * item_bytes - own);
     /* MPI does not read and write every kind of mapped memory */
@@ -384,8 +401,9 @@ lud_status lud_ranks_collect(lud_ranks *r, void *items, size_t item_bytes, int64
     r->bytes += (uint64_t)to[0];
     LUD_TRY(wait_for(r, r->backend->exchange(r->out, to, to_offset, r->in, from, from_offset), error));
     for (int k = 1; k < size; k++)
-        memcpy(bytes + (size_t)lud_ranks_first_item(r, n_items, n_shares, k) * item_bytes,
-               r->in + from_offset[k], (size_t)from[k]);
+        if (from[k] > 0)
+            memcpy(bytes + (size_t)lud_ranks_first_item(r, n_items, n_shares, k) * item_bytes,
+                   r->in + from_offset[k], (size_t)from[k]);
     return LUD_OK;
 }
 

@@ -39,6 +39,8 @@ int lud_ranks_rank(const lud_ranks *ranks);
 int lud_ranks_size(const lud_ranks *ranks);
 /* Which one among the processes of its machine. */
 int lud_ranks_place(const lud_ranks *ranks);
+/* Whether a process runs on the machine of the first one. */
+bool lud_ranks_near(const lud_ranks *ranks, int rank);
 /* Whether this is the process that writes. */
 bool lud_ranks_leads(const lud_ranks *ranks);
 /* Processor cores for each process of this machine: those that its launcher gave it, shared with the
@@ -67,9 +69,10 @@ typedef struct lud_ranks_array {
  * all. Arrays without items (null) are passed over. */
 lud_status lud_ranks_complete(lud_ranks *ranks, const lud_ranks_array *arrays, int n, int n_shares,
                               lud_error *error);
-/* Completes items[n_items] for the first process alone; the others keep what they have. */
+/* Completes items[n_items] for the first process alone; the others keep what they have. Nothing is sent by
+ * processes whose items come there by themselves: there[size], the same everywhere; null: none does. */
 lud_status lud_ranks_collect(lud_ranks *ranks, void *items, size_t item_bytes, int64_t n_items, int n_shares,
-                             lud_error *error);
+                             const bool *there, lud_error *error);
 /* Lists of different length, one behind the other in the order of the processes: `own` of n items becomes
  * all[*n_all], which has room for `capacity` and may be
  * `own` where there is one process; LUD_ERROR_LIMIT when that is too small. */

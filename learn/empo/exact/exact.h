@@ -55,6 +55,7 @@ typedef struct lud_empo_run {
     void (*states_done)(void *context, uint64_t begin, uint64_t end);
     void *context;
     struct lud_ranks *ranks; /* null: one process. Only lud_empo_solve_levels divides its work */
+    const bool *common;      /* [size] processes whose `records` are the first one's, one file; null: none */
 } lud_empo_run;
 
 /* Checks roles, goals and parameters and lays out the problem. Errors: an agent without a role, a person

@@ -133,7 +133,7 @@ static lud_status solve_states(level_sweep *s, int level, uint64_t begin, uint64
 }
 
 /* Each process solves a stretch of the slab; then all have the credits of all of it, and the first one, which
- * writes, the records. */
+ * writes, the records: those of processes beside it are written in its file already. */
 static lud_status solve_slab(level_sweep *s, int level, uint64_t begin, uint64_t end, lud_error *error) {
     lud_ranks *ranks = s->run->ranks;
     const int rank = lud_ranks_rank(ranks), size = lud_ranks_size(ranks);
@@ -146,7 +146,7 @@ static lud_status solve_slab(level_sweep *s, int level, uint64_t begin, uint64_t
                                      width * sizeof(double), 1, n};
     LUD_TRY(lud_ranks_complete(ranks, &credits, 1, size, error));
     return lud_ranks_collect(ranks, record_at(s, begin), (size_t)s->game.record_doubles * sizeof(double), n,
-                             size, error);
+                             size, s->run->common, error);
 }
 
 /* The first of the states in which somebody has no power, of those that all processes have met. */
@@ -220,13 +220,15 @@ static lud_status share_records(level_sweep *s, uint64_t begin, uint64_t end, lu
     lud_ranks *ranks = s->run->ranks;
     const size_t record_bytes = (size_t)s->game.record_doubles * sizeof(double);
     if (!ranks) return LUD_OK;
+    const bool has_first_ones =
+        lud_ranks_leads(ranks) || (s->run->common && s->run->common[lud_ranks_rank(ranks)]);
     double *some = malloc(s->slab_states * record_bytes);
     lud_status status = lud_ranks_agree(ranks, some ? LUD_OK : lud_no_memory(error, "records"), error);
     for (uint64_t at = begin; at < end && !status;) {
         const uint64_t n = end - at < s->slab_states ? end - at : s->slab_states;
         if (lud_ranks_leads(ranks)) memcpy(some, record_at(s, at), n * record_bytes);
         status = lud_ranks_broadcast(ranks, some, n * record_bytes, error);
-        if (!status && !lud_ranks_leads(ranks)) memcpy(record_at(s, at), some, n * record_bytes);
+        if (!status && !has_first_ones) memcpy(record_at(s, at), some, n * record_bytes);
         at += n;
     }
     free(some);

@@ -483,6 +483,37 @@ lud_status lud_empo_solution_create_beside(const lud_empo_problem *problem, cons
     return status;
 }
 
+lud_status lud_empo_solution_file(const lud_empo_solution *solution, uint64_t *device, uint64_t *inode,
+                                  lud_error *error) {
+    struct stat file;
+    if (fstat(solution->descriptor, &file) != 0) return io_error(solution, "look at it", error);
+    *device = (uint64_t)file.st_dev;
+    *inode = (uint64_t)file.st_ino;
+    return LUD_OK;
+}
+
+lud_status lud_empo_solution_join(const char *path, uint64_t device, uint64_t inode,
+                                  lud_empo_solution **solution, lud_error *error) {
+    *solution = NULL;
+    lud_empo_solution *s = solution_new(path, true);
+    char *partial = s ? partial_path(path) : NULL;
+    struct stat file;
+    if (!partial) {
+        lud_empo_solution_close(s);
+        return lud_no_memory(error, "the solution");
+    }
+    s->descriptor = open(partial, O_RDWR | O_NOFOLLOW | O_CLOEXEC);
+    if (s->descriptor >= 0 && fstat(s->descriptor, &file) == 0 && (uint64_t)file.st_dev == device &&
+        (uint64_t)file.st_ino == inode && map_file(s, (uint64_t)file.st_size, NULL) == LUD_OK) {
+        find_parts(s);
+        *solution = s;
+    } else {
+        lud_empo_solution_close(s);
+    }
+    free(partial);
+    return LUD_OK;
+}
+
 lud_status lud_empo_solution_finish_level(lud_empo_solution *solution, int level, lud_error *error) {
     /* the records must be on the disk before the header says so */
     if (msync(solution->header, solution->bytes, MS_SYNC) != 0) return io_error(solution, "write", error);

@@ -64,6 +64,14 @@ lud_status lud_empo_solution_create_from(const char *path, const lud_empo_proble
  * is forgotten. Records take memory from when they are written until they are released. */
 lud_status lud_empo_solution_create_beside(const lud_empo_problem *problem, const lud_empo_states *states,
                                            lud_empo_solution **solution, lud_error *error);
+/* The very file that a process of this machine, which goes on to write it, has created: what one writes in
+ * records the other reads. `device` and `inode` are that file's; null, without an error, where PATH.partial
+ * is another, or cannot be opened. Closing leaves the file to its writer. */
+lud_status lud_empo_solution_join(const char *path, uint64_t device, uint64_t inode,
+                                  lud_empo_solution **solution, lud_error *error);
+/* Which file a solution is, for that. */
+lud_status lud_empo_solution_file(const lud_empo_solution *solution, uint64_t *device, uint64_t *inode,
+                                  lud_error *error);
 /* Notes in the file that levels from `level` on are finished, after their records have reached the disk. */
 lud_status lud_empo_solution_finish_level(lud_empo_solution *solution, int level, lud_error *error);
 /* The records of a layer are not needed in memory for now: they stay in the file and come back when read. */

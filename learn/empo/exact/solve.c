@@ -214,22 +214,45 @@ static lud_status read_level(void *context, int level, uint8_t *states, lud_erro
     return lud_level_file_read(context, level, states, error);
 }
 
+/* Processes beside the first one write into its file, others keep what they solve until it is sent; *common:
+ * [size] who does. */
+static lud_status create_among(const lud_empo_case *c, const char *path, const lud_empo_states *states,
+                               const lud_empo_solve_options *options, lud_empo_solution **solution,
+                               bool *common, lud_error *error) {
+    lud_ranks *ranks = options->ranks;
+    const int rank = lud_ranks_rank(ranks);
+    struct {
+        uint64_t device, inode;
+        int64_t first_level;
+    } first = {0};
+    int64_t n;
+    lud_status status = LUD_OK;
+    if (rank == 0) {
+        status = lud_empo_solution_create_from(path, c->problem, states, options->resume, solution, error);
+        if (!status) status = lud_empo_solution_file(*solution, &first.device, &first.inode, error);
+        if (!status) first.first_level = (*solution)->header->first_level;
+    }
+    LUD_TRY(lud_ranks_agree(ranks, status, error));
+    LUD_TRY(lud_ranks_broadcast(ranks, &first, sizeof first, error));
+    if (rank > 0 && lud_ranks_near(ranks, rank))
+        status = lud_empo_solution_join(path, first.device, first.inode, solution, error);
+    const bool joined = *solution;
+    if (!status && !joined) {
+        status = lud_empo_solution_create_beside(c->problem, states, solution, error);
+        if (!status) (*solution)->header->first_level = first.first_level;
+    }
+    LUD_TRY(lud_ranks_agree(ranks, status, error));
+    return lud_ranks_join_lists(ranks, &joined, 1, sizeof joined, common, lud_ranks_size(ranks), &n, error);
+}
+
 static lud_status create_solution(const lud_empo_case *c, const char *path,
                                   const lud_empo_solve_options *options, lud_empo_solution **solution,
-                                  lud_error *error) {
+                                  bool *common, lud_error *error) {
     if (c->space) return lud_empo_solution_create(path, c->problem, options->resume, solution, error);
-    lud_ranks *ranks = options->ranks;
     const lud_empo_states states = {c->levels.n_states, c->levels.n, c->levels.begin, read_level,
                                     c->level_file};
-    lud_status status =
-        lud_ranks_leads(ranks)
-            ? lud_empo_solution_create_from(path, c->problem, &states, options->resume, solution, error)
-            : lud_empo_solution_create_beside(c->problem, &states, solution, error);
-    LUD_TRY(lud_ranks_agree(ranks, status, error));
-    int64_t first_level = (*solution)->header->first_level;
-    status = lud_ranks_broadcast(ranks, &first_level, sizeof first_level, error);
-    if (!lud_ranks_leads(ranks)) (*solution)->header->first_level = first_level;
-    return status;
+    if (options->ranks) return create_among(c, path, &states, options, solution, common, error);
+    return lud_empo_solution_create_from(path, c->problem, &states, options->resume, solution, error);
 }
 
 static lud_status sweep(const lud_empo_case *c, const lud_empo_solution *s, const lud_empo_run *run,
@@ -249,7 +272,9 @@ lud_status lud_empo_case_solve(lud_empo_case *c, const lud_empo_solve_options *o
     lud_text_append(&solution_path, "%s/solution.empo", options->run);
     if (solution_path.failed) status = lud_no_memory(error, "a path");
     lud_empo_solution *s = NULL;
-    if (status == LUD_OK) status = create_solution(c, solution_path.bytes, options, &s, error);
+    bool *common = calloc((size_t)lud_ranks_size(options->ranks), sizeof *common);
+    if (status == LUD_OK && !common) status = lud_no_memory(error, "the solution");
+    if (status == LUD_OK) status = create_solution(c, solution_path.bytes, options, &s, common, error);
     if (status == LUD_OK) {
         lud_empo_hooks hooks;
         lud_empo_policies_hook(&c->policies, &hooks);
@@ -264,7 +289,8 @@ lud_status lud_empo_case_solve(lud_empo_case *c, const lud_empo_solve_options *o
                             .level_done = note_level,
                             .states_done = let_go,
                             .context = &writer,
-                            .ranks = options->ranks};
+                            .ranks = options->ranks,
+                            .common = common};
         double started = lud_clock_seconds();
         status = sweep(c, s, &run, error);
         c->solve_seconds = lud_clock_seconds() - started;
@@ -287,5 +313,6 @@ lud_status lud_empo_case_solve(lud_empo_case *c, const lud_empo_solve_options *o
     else
         lud_empo_solution_close(s);
     lud_text_free(&solution_path);
+    free(common);
     return status;
 }

@@ -79,7 +79,7 @@ static int check_arrays_of(lud_ranks *ranks, int n_items, int n_shares) {
 }
 
 /* The same of a list that the first process alone gets. */
-static int check_collected(lud_ranks *ranks, int n_items, int n_shares) {
+static int check_collected(lud_ranks *ranks, int n_items, int n_shares, const bool *there) {
     enum { ITEMS = 17 };
     char triples[ITEMS][3] = {{0}};
     lud_error error = {0};
@@ -87,19 +87,27 @@ static int check_collected(lud_ranks *ranks, int n_items, int n_shares) {
     const int64_t begin = lud_ranks_first_item(ranks, n_items, n_shares, rank),
                   end = lud_ranks_first_item(ranks, n_items, n_shares, rank + 1);
     for (int64_t i = begin; i < end; i++) memset(triples[i], 'a' + (int)i, 3);
-    if (lud_ranks_collect(ranks, triples, 3, n_items, n_shares, &error)) return 5;
-    for (int i = 0; i < n_items; i++)
-        for (int k = 0; k < 3; k++)
-            if (triples[i][k] != (rank == 0 || (i >= begin && i < end) ? 'a' + i : 0)) return 5;
+    if (lud_ranks_collect(ranks, triples, 3, n_items, n_shares, there, &error)) return 5;
+    for (int r = 0; r < lud_ranks_size(ranks); r++)
+        for (int64_t i = lud_ranks_first_item(ranks, n_items, n_shares, r);
+             i < lud_ranks_first_item(ranks, n_items, n_shares, r + 1); i++) {
+            const bool has = r == rank || (rank == 0 && !(there && there[r]));
+            for (int k = 0; k < 3; k++)
+                if (triples[i][k] != (has ? 'a' + i : 0)) return 5;
+        }
     return 0;
 }
 
 static int check_arrays(lud_ranks *ranks) {
     const int size = lud_ranks_size(ranks), items[] = {17, 16, 5, 2, 1};
     int failed = 0;
+    const bool some_there[4] = {true, false, true, true}, all_there[4] = {true, true, true, true};
     for (size_t i = 0; i < sizeof items / sizeof *items && !failed; i++)
         for (int shares = size; shares <= MOST_SHARES && !failed; shares += size)
-            failed = check_arrays_of(ranks, items[i], shares) || check_collected(ranks, items[i], shares);
+            failed = check_arrays_of(ranks, items[i], shares) ||
+                     check_collected(ranks, items[i], shares, NULL) ||
+                     check_collected(ranks, items[i], shares, some_there) ||
+                     check_collected(ranks, items[i], shares, all_there);
     return failed;
 }
 
@@ -137,6 +145,9 @@ static int check_words(lud_ranks *ranks) {
         return 4;
     if (!lud_ranks_agreed_to_fail(ranks)) return 4;
     if (lud_ranks_agree(ranks, LUD_OK, &error)) return 4; /* and it goes on */
+    for (int k = 0; k < size; k++)
+        if (!lud_ranks_near(ranks, k)) return 4; /* all of them run here */
+    if (lud_ranks_place(ranks) != rank) return 4;
     return lud_ranks_threads(ranks) >= 1 ? 0 : 4;
 }
 

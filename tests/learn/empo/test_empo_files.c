@@ -285,6 +285,34 @@ static void unfinished_files_are_taken_up(void **context) {
     support_release(&other);
 }
 
+/* What a process beside the writer puts into its file the writer has; another file is not taken for it. */
+static void a_file_of_two(void **context) {
+    (void)context;
+    support_solved s = support_solve(47, 1, 1, false);
+    lud_empo_solution *writer = create(&s, false), *other = NULL;
+    lud_error error = {0};
+    uint64_t device, inode;
+    const uint64_t bytes = s.space->n_states * (uint64_t)writer->header->record_doubles * sizeof(double);
+    assert_int_equal(lud_empo_solution_file(writer, &device, &inode, &error), LUD_OK);
+    assert_int_equal(lud_empo_solution_join(path, device, inode + 1, &other, &error), LUD_OK);
+    assert_null(other);
+    assert_int_equal(lud_empo_solution_join("/tmp/ludus-no-such-folder/x", device, inode, &other, &error),
+                     LUD_OK);
+    assert_null(other);
+    assert_int_equal(lud_empo_solution_join(path, device, inode, &other, &error), LUD_OK);
+    assert_non_null(other);
+    assert_memory_equal(other->states, writer->states, s.space->n_states * writer->header->state_bytes);
+    memcpy(other->records, s.records, bytes);
+    lud_empo_solution_close(other);
+    assert_memory_equal(writer->records, s.records, bytes);
+    assert_int_equal(lud_empo_solution_commit(writer, NULL, &error), LUD_OK);
+    lud_empo_solution_close(writer);
+    assert_int_equal(lud_empo_solution_open(path, &writer, &error), LUD_OK);
+    lud_empo_solution_close(writer);
+    unlink(path);
+    support_release(&s);
+}
+
 /* Whatever was changed in an unfinished file is told before anything is computed from it. */
 static void changed_unfinished_files_are_refused(void **context) {
     (void)context;
@@ -558,6 +586,7 @@ int main(void) {
         cmocka_unit_test(damaged_files_are_refused),
         cmocka_unit_test(failing_disks_are_told),
         cmocka_unit_test(unfinished_files_are_taken_up),
+        cmocka_unit_test(a_file_of_two),
         cmocka_unit_test(changed_unfinished_files_are_refused),
         cmocka_unit_test(robots_draw_together),
         cmocka_unit_test(options_are_checked),
