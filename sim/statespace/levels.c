@@ -263,8 +263,8 @@ static lud_status add_level(finder *f) {
         levels->begin = begin;
         f->begin_capacity = capacity;
     }
-    if (levels->n_states + f->n_current >= UINT32_MAX)
-        return lud_fail(f->error, LUD_ERROR_LIMIT, "more than 2^32 states: reached %" PRIu64 " in level %d",
+    if (levels->n_states + f->n_current >= LUD_LEVELS_MOST_STATES)
+        return lud_fail(f->error, LUD_ERROR_LIMIT, "more than 2^40 states: reached %" PRIu64 " in level %d",
                         levels->n_states, levels->n);
     const uint64_t before = levels->n ? levels->begin[levels->n] - levels->begin[levels->n - 1] : 0;
     levels->n_states += f->n_current;

@@ -12,6 +12,9 @@
 #include "sim/statespace/level_file.h"
 #include "sim/statespace/statespace.h"
 
+/* In all levels together; one level has fewer than 2^31. */
+#define LUD_LEVELS_MOST_STATES (UINT64_C(1) << 40)
+
 typedef struct lud_levels_options {
     uint64_t seed;         /* key of the reset that draws the first state */
     uint64_t memory_limit; /* bytes; 0: three quarters of the machine's free memory */

@@ -18,6 +18,8 @@
 #include "learn/empo/exact/levels.h"
 
 enum { PAGE = 4096, VERSION = 2, BYTE_ORDER_MARK = 0x01020304, BLOCK = 1 << 20, READ_AT_ONCE = 64 << 20 };
+/* A file's, so that sizes computed from a header do not overflow. */
+#define MOST_BYTES (UINT64_C(1) << 60)
 enum { KEY_BYTES = 64, BLOCKS_AT_ONCE = 64, RECORDS_AT_ONCE = 1 << 16 };
 static const char magic[8] = "LUDEMPO";
 
@@ -193,10 +195,10 @@ static lud_status check_file(const lud_empo_solution *s, uint64_t bytes, lud_err
     if (h->version != VERSION || h->byte_order != BYTE_ORDER_MARK)
         return lud_invalid(error, "%s: version %u of the format or a foreign byte order; expected version %d",
                            s->path, h->version, VERSION);
-    bool sane = h->n_states > 0 && h->n_states < UINT32_MAX && h->n_layers > 0 &&
-                h->n_layers <= h->n_states && h->state_bytes > 0 && h->state_bytes < (1u << 20) &&
-                h->record_doubles > 0 && h->record_doubles < (1u << 24) && h->layers_at == PAGE &&
-                h->n_humans <= 64 && h->n_robots <= 64;
+    bool sane = h->n_states > 0 && h->n_layers > 0 && h->n_layers <= h->n_states && h->state_bytes > 0 &&
+                h->state_bytes < (1u << 20) && h->record_doubles > 0 && h->record_doubles < (1u << 24) &&
+                h->n_states < MOST_BYTES / (h->state_bytes + h->record_doubles * sizeof(double)) &&
+                h->layers_at == PAGE && h->n_humans <= 64 && h->n_robots <= 64;
     uint64_t part_ends[] = {h->v_r + 1ull,
                             h->u_r + 1ull,
                             (uint64_t)h->x_h + h->n_humans,
