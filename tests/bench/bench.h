@@ -56,6 +56,7 @@ extern const lud_bench lud_bench_bandit;
 extern const lud_bench lud_bench_ticks;
 extern const lud_bench lud_bench_windows;
 extern const lud_bench lud_bench_tribes;
+extern const lud_bench lud_bench_growth;
 
 /* Runs all iterations of a learner, with a progress line of this label; adds the processor time to *seconds.
  * An interruption is an error. */

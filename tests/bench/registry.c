@@ -22,6 +22,7 @@ static const lud_bench *const registry[] = {
     &lud_bench_bandit,     //
     &lud_bench_ticks,      //
     &lud_bench_windows,    //
+    &lud_bench_growth,     //
 };
 
 const lud_bench *const *lud_benches(int *n) {

@@ -1,0 +1,491 @@
+/* How time and memory grow with the work: a row of a few sizes for everything that a user can make larger,
+ * with the exponent that is fitted over the larger half of them beside the one that theory gives. On one
+ * thread; run from the folder that holds `scenarios`. With LUDUS_BENCH_PLOTS=FOLDER a picture of every row is
+ * written there.
+ *
+ * To add a row: one line in `growths`. */
+#include <malloc.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/power_law.h"
+#include "learn/empo/exact/exact.h"
+#include "learn/proof_ppo/proof_ppo.h"
+#include "render/plots/plot.h"
+#include "sim/batch.h"
+#include "sim/proof/prover.h"
+#include "sim/statespace/statespace.h"
+#include "tests/bench/bench.h"
+
+enum { MOST_SIZES = 12 };
+
+/* What was measured at a size. */
+typedef struct point {
+    double x; /* the size, at first */
+    double seconds, bytes;
+} point;
+
+typedef struct growth growth;
+struct growth {
+    const char *name, *axis; /* of the row, of the size */
+    lud_status (*measure)(const growth *g, point *at, lud_error *error);
+    const char *scenario; /* of the measurement, with a place for the size */
+    int envs;
+    double time, memory; /* exponents that theory gives; memory NAN: not measured */
+    int sizes[MOST_SIZES];
+};
+
+/* Memory that is taken from the system's allocator. */
+static double taken(void) {
+    const struct mallinfo2 m = mallinfo2();
+    return (double)(m.uordblks + m.hblkhd);
+}
+
+/* ---- steps of a world ---- */
+
+typedef struct stepping {
+    const lud_model *model;
+    lud_batch *batch;
+    int32_t *actions; /* [N_ROUNDS][n_envs][n_agents] */
+    float *rewards;
+    void *parts[LUD_MAX_OBSERVATION_PARTS];
+    int round;
+} stepping;
+enum { N_ROUNDS = 8 };
+
+static void stepping_free(stepping *s) {
+    lud_batch_destroy(s->batch);
+    LUD_FREE(s->actions, s->rewards);
+    for (int p = 0; p < LUD_MAX_OBSERVATION_PARTS; p++) free(s->parts[p]);
+}
+
+static lud_status stepping_make(stepping *s, const lud_model *model, int n_envs, lud_error *error) {
+    const lud_layout *layout = &model->layout;
+    const size_t n_actions = (size_t)N_ROUNDS * (size_t)n_envs * (size_t)layout->n_agents;
+    *s = (stepping){.model = model};
+    LUD_TRY(lud_batch_create(model, n_envs, 1, 0, &s->batch, error));
+    s->batch->n_threads = 1;
+    s->actions = malloc(n_actions * sizeof *s->actions);
+    s->rewards = malloc((size_t)n_envs * (size_t)layout->n_agents * sizeof *s->rewards);
+    bool ok = s->actions && s->rewards;
+    for (int p = 0; p < layout->n_parts && ok; p++)
+        ok = (s->parts[p] = malloc((size_t)n_envs * layout->parts[p].bytes)) != NULL;
+    if (!ok) return lud_no_memory(error, "a benchmark");
+    for (size_t i = 0; i < n_actions; i++) {
+        const lud_words w = lud_draw((lud_random_key){1, 0}, (uint32_t)i, 0, LUD_PURPOSE_ACTION, 0);
+        s->actions[i] =
+            (int32_t)lud_below(w.v[0], (uint32_t)layout->actions[i % (size_t)layout->n_agents].n_discrete);
+    }
+    lud_batch_reset(s->batch, &(lud_batch_out){.observations = s->parts});
+    return LUD_OK;
+}
+
+static void step(void *context) {
+    stepping *s = context;
+    const size_t stride = (size_t)s->batch->n_envs * (size_t)s->model->layout.n_agents;
+    const lud_actions actions = {.discrete = s->actions + (size_t)s->round * stride};
+    lud_batch_step(s->batch, actions, &(lud_batch_out){.observations = s->parts, .rewards = s->rewards});
+    s->round = (s->round + 1) % N_ROUNDS;
+}
+
+static lud_status measure_steps(const lud_scenario *scenario, int n_envs, point *at, lud_error *error) {
+    stepping s;
+    const double before = taken();
+    lud_status status = stepping_make(&s, scenario->model, n_envs, error);
+    at->bytes = taken() - before;
+    if (!status) at->seconds = 1.0 / lud_bench_rate(step, &s, 1.0, NULL);
+    stepping_free(&s);
+    return status;
+}
+
+static lud_status read(const char *text, lud_scenario **scenario, lud_error *error) {
+    return lud_scenario_read("growth", text, strlen(text), NULL, 0, scenario, error);
+}
+
+/* A step of `envs` environments of the scenario. */
+static lud_status steps(const growth *g, point *at, lud_error *error) {
+    char text[512];
+    lud_scenario *scenario;
+    snprintf(text, sizeof text, g->scenario, (int)at->x);
+    LUD_TRY(read(text, &scenario, error));
+    const lud_status status = measure_steps(scenario, g->envs, at, error);
+    lud_scenario_destroy(scenario);
+    return status;
+}
+
+/* A step of so many environments. */
+static lud_status many_environments(const growth *g, point *at, lud_error *error) {
+    lud_scenario *scenario;
+    LUD_TRY(read(g->scenario, &scenario, error));
+    const lud_status status = measure_steps(scenario, (int)at->x, at, error);
+    lud_scenario_destroy(scenario);
+    return status;
+}
+
+/* A square room with agents in its rows; the text ends with what the row's scenario says. */
+static lud_status room(const growth *g, int side, int n_agents, lud_scenario **scenario, lud_error *error) {
+    lud_text text = {0};
+    int placed = 0;
+    lud_text_append(&text, "ludus: 1\nworld: multigrid\nmultigrid:\n  map: |\n");
+    for (int y = 0; y < side; y++) {
+        lud_text_append(&text, "    ");
+        for (int x = 0; x < side; x++) {
+            const bool wall = x == 0 || y == 0 || x == side - 1 || y == side - 1;
+            const bool agent = !wall && (x + y) % 2 == 0 && placed < n_agents;
+            placed += agent;
+            lud_text_append(&text, "%s%s", wall ? "We" : agent ? "Ae" : "..", x + 1 < side ? " " : "\n");
+        }
+    }
+    lud_text_append(&text, "%s", g->scenario);
+    lud_status status = text.failed ? lud_no_memory(error, "a benchmark") : read(text.bytes, scenario, error);
+    lud_text_free(&text);
+    return status;
+}
+
+static lud_status grid_agents(const growth *g, point *at, lud_error *error) {
+    lud_scenario *scenario;
+    LUD_TRY(room(g, 20, (int)at->x, &scenario, error));
+    const lud_status status = measure_steps(scenario, g->envs, at, error);
+    lud_scenario_destroy(scenario);
+    return status;
+}
+
+static lud_status grid_sides(const growth *g, point *at, lud_error *error) {
+    lud_scenario *scenario;
+    LUD_TRY(room(g, (int)at->x, 2, &scenario, error));
+    const lud_status status = measure_steps(scenario, g->envs, at, error);
+    lud_scenario_destroy(scenario);
+    return status;
+}
+
+/* ---- state spaces and solutions ---- */
+
+static const lud_empo_theory theory = {.beta_h = 10,
+                                       .gamma_h = 0.95,
+                                       .rho_h = -1,
+                                       .gamma_r = 0.95,
+                                       .rho_r = -1,
+                                       .beta_r = 20,
+                                       .zeta = 2,
+                                       .xi = 1,
+                                       .eta = 1.1,
+                                       .terminal_value = -1e-10};
+
+static lud_status solve(const lud_statespace *space, point *at, lud_error *error) {
+    lud_empo_problem *problem = NULL;
+    LUD_TRY(lud_empo_problem_create(space, &theory, &problem, error));
+    const size_t n = space->n_states * (size_t)problem->layout.record_doubles;
+    double *records = malloc(n * sizeof *records);
+    lud_status status = records ? LUD_OK : lud_no_memory(error, "a benchmark");
+    const lud_empo_run run = {.records = records, .n_threads = 1, .first_level = INT32_MAX};
+    /* the system hands out memory when it is touched, and that is not what is asked here */
+    if (records) memset(records, 1, n * sizeof *records);
+    const double began = lud_clock_seconds();
+    if (!status) status = lud_empo_solve(problem, &run, error);
+    at->seconds = lud_clock_seconds() - began;
+    at->bytes = (double)(n * sizeof *records);
+    free(records);
+    lud_empo_problem_destroy(problem);
+    return status;
+}
+
+/* The states within a horizon: built where `envs` is 0, solved where it is 1, both where it is 2, over the
+ * horizon itself. */
+static lud_status states(const growth *g, point *at, lud_error *error) {
+    char text[1024];
+    lud_scenario *scenario;
+    lud_statespace *space = NULL;
+    point solved = {0};
+    snprintf(text, sizeof text, g->scenario, (int)at->x);
+    LUD_TRY(read(text, &scenario, error));
+    lud_status status =
+        lud_statespace_build(scenario->model, &(lud_statespace_options){.n_threads = 1}, &space, error);
+    if (!status && g->envs > 0) status = solve(space, &solved, error);
+    if (!status) {
+        at->seconds = (g->envs != 1 ? space->seconds : 0.0) + solved.seconds;
+        at->bytes = (g->envs != 1 ? (double)space->peak_bytes : 0.0) + solved.bytes;
+        if (g->envs != 2) at->x = (double)space->n_states;
+    }
+    lud_statespace_destroy(space);
+    lud_scenario_destroy(scenario);
+    return status;
+}
+
+/* ---- learners ---- */
+
+/* The second iteration of a graph learner, for a sample, over the nodes of an agent's graph. */
+static lud_status graph_nodes(const growth *g, point *at, lud_error *error) {
+    char agents[48];
+    const char *const set[] = {agents,
+                               "run.environments=8",
+                               "run.threads=1",
+                               "learner.steps=1000000",
+                               "learner.rollout_length=10",
+                               "learner.minibatches=1",
+                               "learner.epochs=1"};
+    const int n_agents = (int)at->x, n_samples = 8 * 10 * n_agents;
+    snprintf(agents, sizeof agents, "particle.agents=%d", n_agents);
+    lud_scenario *scenario = NULL;
+    lud_device *device = NULL;
+    lud_learner *learner = NULL;
+    double row[128];
+    const double before = taken();
+    lud_status status = lud_scenario_load(g->scenario, set, sizeof set / sizeof *set, &scenario, error);
+    if (!status) status = lud_device_open("cpu", 1, &device, error);
+    if (!status) status = lud_learner_create(scenario, device, &learner, error);
+    for (int i = 0; i < 2 && !status; i++) {
+        const double began = lud_clock_seconds();
+        status = learner->kind->iterate(learner, row, error);
+        at->seconds = (lud_clock_seconds() - began) / n_samples;
+    }
+    at->bytes = (taken() - before) / n_samples;
+    at->x = 2 * n_agents + 3; /* agents, their goals, three obstacles */
+    lud_learner_destroy(learner);
+    lud_device_close(device);
+    lud_scenario_destroy(scenario);
+    return status;
+}
+
+/* Ranking ten queries with an untrained prover. */
+static lud_status candidates(const growth *g, point *at, lud_error *error) {
+    enum { N_QUERIES = 10 };
+    static const char *const set[] = {
+        "learner={type: proof-ppo, automatic: false, n_envs: 8, n_steps: 8, evaluation: {queries: 1, "
+        "candidates: 1, every: 0}, network: {states: concat, embedding_size: 32, hidden: 64, layers: 1}}"};
+    lud_scenario *scenario = NULL;
+    lud_device *device = NULL;
+    lud_learner *learner = NULL;
+    lud_proof_ranker *ranker = NULL;
+    lud_proof_ranking_query ranked[N_QUERIES];
+    lud_status status = lud_scenario_load(g->scenario, set, 1, &scenario, error);
+    if (!status) status = lud_device_open("cpu", 1, &device, error);
+    if (!status) status = lud_learner_create(scenario, device, &learner, error);
+    const double before = taken();
+    if (!status) {
+        lud_proof_rank_options options = lud_proof_ppo_get_options(learner)->evaluation.rank;
+        options.candidates = (int)at->x;
+        status = lud_proof_ranker_create(lud_proof_ppo_model(learner), lud_proof_ppo_net(learner, false),
+                                         &options, LUD_PROOF_BOTH, 1, &ranker, error);
+    }
+    const double began = lud_clock_seconds();
+    if (!status)
+        status = lud_proof_rank(ranker, lud_proof_ppo_model(learner)->pools[LUD_PROOF_TEST], 0, N_QUERIES,
+                                ranked, error);
+    at->seconds = (lud_clock_seconds() - began) / N_QUERIES;
+    at->bytes = taken() - before;
+    lud_proof_ranker_destroy(ranker);
+    lud_learner_destroy(learner);
+    lud_device_close(device);
+    lud_scenario_destroy(scenario);
+    return status;
+}
+
+/* ---- knowledge bases ---- */
+
+/* Who is whose parent in a binary tree of so many facts, and what a grandparent is. */
+static lud_status family(int n_facts, lud_proof_base **base, double *seconds, lud_error *error) {
+    static const char rules[] = "grandparent:1:parent(x,y), parent(y,z) -> grandparent(x,z)\n";
+    lud_text facts = {0};
+    for (int i = 1; i <= n_facts; i++) lud_text_append(&facts, "parent(p%d,p%d).\n", (i - 1) / 2, i);
+    if (facts.failed) {
+        lud_text_free(&facts);
+        return lud_no_memory(error, "a benchmark");
+    }
+    lud_proof_builder *builder = lud_proof_builder_create(LUD_PROOF_TRIPLES);
+    lud_status status = builder ? LUD_OK : lud_no_memory(error, "a benchmark");
+    const double began = lud_clock_seconds();
+    if (!status) status = lud_proof_read_facts(builder, "facts", facts.bytes, facts.length, error);
+    if (!status) status = lud_proof_read_rules(builder, "rules", rules, strlen(rules), error);
+    if (!status) status = lud_proof_build(builder, NULL, base, error);
+    *seconds = lud_clock_seconds() - began;
+    lud_proof_builder_destroy(builder);
+    lud_text_free(&facts);
+    return status;
+}
+
+static lud_status reading(const growth *g, point *at, lud_error *error) {
+    (void)g;
+    lud_proof_base *base = NULL;
+    const double before = taken();
+    const lud_status status = family((int)at->x, &base, &at->seconds, error);
+    at->bytes = taken() - before;
+    lud_proof_base_destroy(base);
+    return status;
+}
+
+/* A question of the exact prover, one of a few hundred, which are far from each other. */
+static lud_status questions(const growth *g, point *at, lud_error *error) {
+    enum { N_QUESTIONS = 250 };
+    (void)g;
+    const int n_facts = (int)at->x;
+    lud_proof_base *base = NULL;
+    lud_prover *prover = NULL;
+    lud_proof_variables variables = {0};
+    lud_proof_atom *asked = malloc(N_QUESTIONS * sizeof *asked);
+    double unused;
+    lud_status status = asked ? LUD_OK : lud_no_memory(error, "a benchmark");
+    if (!status) status = family(n_facts, &base, &unused, error);
+    for (uint32_t i = 0; i < N_QUESTIONS && !status; i++) {
+        char text[64];
+        const int child = 3 + (int)((int64_t)i * (n_facts - 3) / N_QUESTIONS); /* no question comes twice */
+        snprintf(text, sizeof text, "grandparent(p%d,p%d)", ((child - 1) / 2 - 1) / 2, child);
+        status = lud_proof_parse_atom(base, text, &asked[i], &variables, error);
+    }
+    const double before = taken();
+    if (!status) status = lud_prover_create(base, NULL, &prover, error);
+    const double began = lud_clock_seconds();
+    for (int i = 0; i < N_QUESTIONS && !status; i++) {
+        lud_prover_answer answer;
+        status = lud_prover_ask(prover, &asked[i], &answer, error);
+        if (!status && answer != LUD_PROVER_PROVED) status = lud_invalid(error, "a grandparent is none");
+    }
+    at->seconds = (lud_clock_seconds() - began) / N_QUESTIONS;
+    at->bytes = taken() - before;
+    lud_prover_destroy(prover);
+    lud_proof_base_destroy(base);
+    free(asked);
+    return status;
+}
+
+/* ---- rows ---- */
+
+#define LARGE                                                                                                \
+    "ludus: 1\nworld: multigrid\nmultigrid:\n  map: |\n    We We We We We We We We We\n"                     \
+    "    We .. .. .. We .. .. .. We\n    We Ay .. .. .. .. .. Ae We\n    We .. .. .. Ro .. .. .. We\n"       \
+    "    We .. .. .. We .. .. .. We\n    We We We We We We We We We\n  max_steps: %d\n  actions: small\n"    \
+    "goals: [{rectangle: [1, 1, 3, 4]}, {rectangle: [4, 1, 7, 2]}, {rectangle: [4, 3, 7, 4]}]\n"
+#define SMALL                                                                                                \
+    "ludus: 1\nworld: multigrid\nmultigrid:\n  map: |\n    We We We We We We\n    We Ay .. .. .. We\n"       \
+    "    We .. .. .. Ae We\n    We We We We We We\n  max_steps: %d\n  actions: small\n"                      \
+    "goals: [{rectangle: [1, 1, 2, 2]}, {rectangle: [3, 1, 4, 2]}]\n"
+#define PARTIAL "  observation: {view: partial}\n"
+#define FULL    "  observation: {view: full}\n"
+#define SPREAD  "ludus: 1\nworld: particle\nparticle: {task: simple_spread, agents: %d}\n"
+#define GRAPH   "ludus: 1\nworld: particle\nparticle: {task: navigation_graph, agents: %d}\n"
+#define THREE   "ludus: 1\nworld: particle\nparticle: {task: simple_spread}\n"
+
+static const growth growths[] = {
+    {"agents, simple_spread", "agents", steps, SPREAD, 64, 2, 2, {1, 2, 4, 8, 16, 32, 64}},
+    {"agents, navigation_graph", "agents", steps, GRAPH, 16, 2, 2, {1, 2, 4, 8, 16, 32, 64}},
+    {"agents, grid, partial views", "agents", grid_agents, PARTIAL, 64, 1, 1, {1, 2, 4, 8, 16, 32, 64}},
+    {"side, grid, partial views", "side", grid_sides, PARTIAL, 64, 0, 0, {5, 7, 10, 14, 20, 28, 40}},
+    {"side, grid, whole views", "side", grid_sides, FULL, 64, 2, 2, {5, 7, 10, 14, 20, 28, 40}},
+    {"environments, simple_spread",
+     "environments",
+     many_environments,
+     THREE,
+     0,
+     1,
+     1,
+     {1, 4, 16, 64, 256, 1024, 4096, 16384, 65536}},
+    {"states, found", "states", states, LARGE, 0, 1, 1, {5, 7, 10, 14, 20, 28, 36, 58}},
+    {"states, solved", "states", states, LARGE, 1, 1, 1, {5, 7, 10, 14, 20, 28, 36, 58}},
+    {"horizon, found and solved", "steps", states, SMALL, 2, 1, 1, {10, 20, 40, 80, 160, 320, 640}},
+    {"graph nodes, graph-mappo, a sample",
+     "nodes",
+     graph_nodes,
+     "scenarios/particle/navigation_3.yaml",
+     0,
+     2,
+     2,
+     {2, 4, 8, 12, 16, 24, 32}},
+    {"candidates, ranking a query",
+     "candidates of a side",
+     candidates,
+     "scenarios/proof/family_tree.yaml",
+     0,
+     1,
+     0,
+     {10, 20, 40, 80, 160, 320}},
+    {"facts, read", "facts", reading, NULL, 0, 1, 1, {1000, 4000, 16000, 64000, 250000, 1000000}},
+    {"facts, a question", "facts", questions, NULL, 0, 0, 0, {1000, 4000, 16000, 64000, 250000, 1000000}},
+};
+enum { N_GROWTHS = sizeof growths / sizeof *growths };
+
+/* The measured numbers and, through the last of them, the line that theory gives; on logarithmic axes. */
+static lud_status draw(const growth *g, int n, const point *points, lud_error *error) {
+    const char *folder = getenv("LUDUS_BENCH_PLOTS");
+    double x[MOST_SIZES], y[2][MOST_SIZES], line[2][MOST_SIZES];
+    char path[1024], axis[64], name[64];
+    if (!folder) return LUD_OK;
+    for (int i = 0; i < n; i++) {
+        x[i] = log10(points[i].x);
+        y[0][i] = log10(points[i].seconds * 1e6);
+        y[1][i] = log10(fmax(points[i].bytes, 1.0));
+        for (int k = 0; k < 2; k++) line[k][i] = k ? g->memory : g->time;
+    }
+    for (int k = 0; k < 2; k++)
+        for (int i = 0; i < n; i++) line[k][i] = y[k][n - 1] + line[k][i] * (x[i] - x[n - 1]);
+    const lud_plot_curve
+        time[] = {{.name = "theory", .x = x, .y = line[0], .n = n, .colour = 6, .faint = true},
+                  {.name = "measured", .x = x, .y = y[0], .n = n}},
+        memory[] = {{.name = "theory", .x = x, .y = line[1], .n = n, .colour = 6, .faint = true},
+                    {.name = "measured", .x = x, .y = y[1], .n = n, .colour = 1}};
+    snprintf(axis, sizeof axis, "log10 of %s", g->axis);
+    const lud_plot_panel panels[] = {{"log10 of microseconds", axis, time, 2},
+                                     {"log10 of bytes", axis, memory, 2}};
+    snprintf(name, sizeof name, "%s", g->name);
+    for (char *c = name; *c; c++)
+        if (*c == ' ' || *c == ',' || *c == '_') *c = '-';
+    snprintf(path, sizeof path, "%s/%s.svg", folder, name);
+    return lud_plot_write(path, panels, 2, 340, 260, 1.0f, LUD_THEME_LIGHT, error);
+}
+
+static lud_status add(lud_bench_report *report, const growth *g, const char *what, double value,
+                      double spread, const char *unit, double floor, lud_error *error) {
+    char name[128];
+    snprintf(name, sizeof name, "%s: %s", g->name, what);
+    return lud_bench_add(
+        report, (lud_bench_row){.name = name, .value = value, .spread = spread, .unit = unit, .floor = floor},
+        error);
+}
+
+/* The larger half of the sizes says how it goes on; small ones have their constants. */
+static lud_status add_exponents(lud_bench_report *report, const growth *g, int n, const point *points,
+                                lud_error *error) {
+    double x[MOST_SIZES], seconds[MOST_SIZES], bytes[MOST_SIZES];
+    const int from = n / 2 < n - 3 ? n / 2 : n - 3;
+    for (int i = 0; i < n; i++) {
+        x[i] = points[i].x;
+        seconds[i] = points[i].seconds;
+        bytes[i] = fmax(points[i].bytes, 1.0);
+    }
+    const lud_power_law time = lud_power_law_fit(n - from, x + from, seconds + from),
+                        memory = lud_power_law_fit(n - from, x + from, bytes + from);
+    LUD_TRY(add(report, g, "exponent of time", time.exponent, time.error, "", g->time, error));
+    return add(report, g, "exponent of memory", memory.exponent, memory.error, "", g->memory, error);
+}
+
+static lud_status measure(lud_bench_report *report, const growth *g, lud_error *error) {
+    point points[MOST_SIZES];
+    int n = 0;
+    for (; n < MOST_SIZES && g->sizes[n]; n++) {
+        char what[64];
+        points[n] = (point){.x = g->sizes[n]};
+        LUD_TRY(g->measure(g, &points[n], error));
+        snprintf(what, sizeof what, "%.0f, time", points[n].x);
+        LUD_TRY(add(report, g, what, points[n].seconds * 1e6, 0, "us", 0, error));
+        snprintf(what, sizeof what, "%.0f, memory", points[n].x);
+        LUD_TRY(add(report, g, what, points[n].bytes, 0, "bytes", 0, error));
+    }
+    LUD_TRY(add_exponents(report, g, n, points, error));
+    return draw(g, n, points, error);
+}
+
+static lud_status run_bench(lud_bench_report *report, lud_error *error) {
+    lud_status status = LUD_OK;
+    for (int i = 0; i < N_GROWTHS && !status; i++) {
+        char name[128];
+        snprintf(name, sizeof name, "%s: ", growths[i].name);
+        if (!report->only || strstr(name, report->only)) status = measure(report, &growths[i], error);
+    }
+    return status;
+}
+
+const lud_bench lud_bench_growth = {.name = "growth",
+                                    .about = "how time and memory grow with the work, fitted beside theory",
+                                    .run = run_bench,
+                                    .slow = true};
