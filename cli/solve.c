@@ -64,14 +64,14 @@ static lud_status read_method(const solve_values *values, asked *method, lud_err
                        near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "");
 }
 
-/* What works on the graph as a whole; null: nothing that was asked for. */
+/* What is solved with the graph as a whole alone; null: nothing that was asked for. */
 static const char *needs_graph(const lud_scenario *s, const solve_values *values) {
-    if (values->exports.n) return "--export writes the graph";
     if (strcmp(values->device, "cuda") == 0) return "--device cuda reads the graph";
     return lud_levels_possible(s->model) ? NULL : "the world's states do not count their steps";
 }
 
-/* By levels where that is asked for, or else needed: as far as an estimate can tell. */
+/* By levels where that is asked for, or else needed: as far as an estimate can tell. An export lists the
+ * graph in any case. */
 static lud_status choose(const lud_scenario *s, const solve_values *values, asked method,
                          const lud_statespace_estimate *estimate, lud_empo_solve_options *options,
                          lud_error *error) {
@@ -83,14 +83,14 @@ static lud_status choose(const lud_scenario *s, const solve_values *values, aske
         return lud_fail(error, LUD_ERROR_UNSUPPORTED, "several processes solve by levels: %s",
                         obstacle ? obstacle : "--method graph");
     if (method == ASKED_LEVELS || options->ranks ||
-        (method == ASKED_AUTO && !obstacle &&
+        (method == ASKED_AUTO && !obstacle && !values->exports.n &&
          lud_statespace_check_memory(estimate, &in_memory, NULL) != LUD_OK))
         options->method = LUD_EMPO_BY_LEVELS;
     return LUD_OK;
 }
 
 /* Whether it can fit, and how much is to be expected, for `show` said. */
-static lud_status announce(const lud_scenario *s, const lud_statespace_estimate *estimate,
+static lud_status announce(const lud_scenario *s, const lud_statespace_estimate *estimate, bool exports,
                            const lud_empo_solve_options *options, bool show, lud_error *error) {
     lud_empo_layout layout;
     LUD_TRY(lud_empo_layout_find(s->model, &layout, error));
@@ -100,7 +100,9 @@ static lud_status announce(const lud_scenario *s, const lud_statespace_estimate 
     if (by_levels) {
         const lud_levels_options levels = {.memory_limit = options->memory_limit,
                                            .bytes_beside = lud_empo_level_bytes_beside(&layout)};
+        const lud_statespace_options graph = {.memory_limit = options->memory_limit};
         LUD_TRY(lud_levels_check_memory(estimate, state_bytes, &levels, error));
+        if (exports) LUD_TRY(lud_statespace_check_memory(estimate, &graph, error));
         needed = lud_levels_guess_bytes(estimate, state_bytes, levels.bytes_beside);
     } else {
         const lud_statespace_options space = {.memory_limit = options->memory_limit, .folder = options->run};
@@ -177,16 +179,25 @@ static lud_status export_one(int kind, const char *run, const lud_empo_chain *ch
     return status;
 }
 
-static lud_status export_all(const bool wanted[N_EXPORTS], const char *run, const lud_empo_case *c,
-                             const lud_empo_solution *solution, lud_error *error) {
+/* Of a world that was solved by levels the graph is listed now. */
+static lud_status export_all(const bool wanted[N_EXPORTS], const lud_empo_case *c,
+                             const lud_empo_solve_options *options, const lud_empo_solution *solution,
+                             lud_error *error) {
     bool any = false;
     for (int k = 0; k < N_EXPORTS; k++) any |= wanted[k];
     if (!any) return LUD_OK;
+    const lud_empo_solve_options in_memory = {.memory_limit = options->memory_limit,
+                                              .n_threads = options->n_threads,
+                                              .progress = options->progress};
+    lud_empo_case listed = {0};
     lud_empo_chain *chain = NULL;
-    lud_status status = lud_empo_chain_create(c->problem, solution->records, &chain, error);
+    if (!c->space) LUD_TRY(lud_empo_case_open(c->scenario, &in_memory, &listed, error));
+    lud_status status =
+        lud_empo_chain_create(c->space ? c->problem : listed.problem, solution->records, &chain, error);
     for (int k = 0; k < N_EXPORTS && !status; k++)
-        if (wanted[k]) status = export_one(k, run, chain, solution->records, error);
+        if (wanted[k]) status = export_one(k, options->run, chain, solution->records, error);
     lud_empo_chain_destroy(chain);
+    if (!c->space) lud_empo_case_close(&listed);
     return status;
 }
 
@@ -256,12 +267,12 @@ static lud_status open_case(const lud_scenario *scenario, const solve_values *va
     LUD_TRY(read_method(values, &method, error));
     LUD_TRY(lud_statespace_guess(scenario->model, &space, &estimate, error));
     LUD_TRY(choose(scenario, values, method, &estimate, options, error));
-    LUD_TRY(announce(scenario, &estimate, options, show, error));
+    LUD_TRY(announce(scenario, &estimate, values->exports.n > 0, options, show, error));
     if (show && options->method == LUD_EMPO_BY_LEVELS && lud_empo_device_sweeps(options->device))
         fprintf(stderr, "the processors of this machine solve levels\n");
     lud_status status = lud_empo_case_open(scenario, options, c, error);
     if (status != LUD_ERROR_MEMORY || method != ASKED_AUTO || options->ranks ||
-        options->method == LUD_EMPO_BY_LEVELS || needs_graph(scenario, values))
+        options->method == LUD_EMPO_BY_LEVELS || needs_graph(scenario, values) || values->exports.n)
         return status;
     if (show && error) fprintf(stderr, "%s; by levels then\n", error->text);
     options->method = LUD_EMPO_BY_LEVELS;
@@ -286,7 +297,7 @@ static lud_status solve_on(lud_device *device, const lud_scenario *scenario, con
     LUD_TRY(open_case(scenario, values, show, &options, &c, error));
     lud_empo_solution *solution = NULL;
     lud_status status = lud_empo_case_solve(&c, &options, &solution, error);
-    if (!status && !ranks) status = export_all(wanted, values->run, &c, solution, error);
+    if (!status && solution) status = export_all(wanted, &c, &options, solution, error);
     if (!status && solution) {
         json_t *root = summary(&c, solution);
         status = write_summary(values->run, root, values->json, error);

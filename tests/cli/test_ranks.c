@@ -316,10 +316,28 @@ static void solutions_are_the_same(void **state) {
     lud_arena_destroy(arena);
     assert_int_equal(ludus(2, 1, LARGE "-o no --method graph"), 2);
     expect_log("several processes solve by levels: --method graph");
-    assert_int_equal(ludus(2, 1, LARGE "-o no -x csv"), 2);
-    expect_log("several processes solve by levels: --export writes the graph");
     assert_int_equal(ludus(2, 1, "solve " SCENARIOS "proof/family_tree.yaml -o no"), 2);
     expect_log("proofs are searched by one process; 2 were started");
+}
+
+/* The graph, and what follows in it under all policies, as others read them. */
+static void exports_are_the_same(void **state) {
+    (void)state;
+    static const char *const files[] = {"graph.drn", "chain.drn", "chain.tra", "solution.csv"};
+    if (!there_is_mpi()) skip();
+    lud_arena *arena = lud_arena_create(0);
+    for (int n = 1; n <= 4; n++) {
+        if (ludus(n, 1 + (n == 2),
+                  "solve " SCENARIOS "empo/fetch_the_key.yaml -q -o out-%d -x mdp -x drn -x prism -x csv", n))
+            expect_log("no error");
+        for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
+            char one[64], now[64];
+            snprintf(one, sizeof one, "out-1/%s", files[i]);
+            snprintf(now, sizeof now, "out-%d/%s", n, files[i]);
+            assert_string_equal(read_text(arena, now), read_text(arena, one));
+        }
+    }
+    lud_arena_destroy(arena);
 }
 
 /* Stopped or killed anywhere, others go on to the same bytes. */
@@ -544,13 +562,19 @@ static void what_cannot_be_is_told(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(trainings_are_the_same),   cmocka_unit_test(trainings_on_gpus_are_the_same),
-        cmocka_unit_test(rankings_are_the_same),    cmocka_unit_test(solutions_are_the_same),
-        cmocka_unit_test(solutions_go_on),          cmocka_unit_test(sweeps_are_the_same),
-        cmocka_unit_test(experiments_are_the_same), cmocka_unit_test(sweeps_of_trainings_are_the_same),
-        cmocka_unit_test(goes_on_with_others),      cmocka_unit_test(the_previous_one_is_shared),
-        cmocka_unit_test(kills_lose_nothing),       cmocka_unit_test(what_cannot_be_is_told)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(trainings_are_the_same),
+                                       cmocka_unit_test(trainings_on_gpus_are_the_same),
+                                       cmocka_unit_test(rankings_are_the_same),
+                                       cmocka_unit_test(solutions_are_the_same),
+                                       cmocka_unit_test(exports_are_the_same),
+                                       cmocka_unit_test(solutions_go_on),
+                                       cmocka_unit_test(sweeps_are_the_same),
+                                       cmocka_unit_test(experiments_are_the_same),
+                                       cmocka_unit_test(sweeps_of_trainings_are_the_same),
+                                       cmocka_unit_test(goes_on_with_others),
+                                       cmocka_unit_test(the_previous_one_is_shared),
+                                       cmocka_unit_test(kills_lose_nothing),
+                                       cmocka_unit_test(what_cannot_be_is_told)};
     if (getenv("LUDUS_LAUNCHER")) cmocka_set_test_filter("*are_the_same");
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }
