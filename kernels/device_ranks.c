@@ -71,9 +71,9 @@ static void add(void *device, float *to, const float *from, int64_t n) {
     d->ops->combine(d, n, 1.0, to, 1.0, from, to);
 }
 
-static bool reserve(void *device, int64_t n_out, int64_t n_in, float **out, float **in) {
+static bool reserve(void *device, size_t bytes_out, size_t bytes_in, void **out, void **in) {
     lud_device *d = device;
-    const size_t bytes[2] = {(size_t)n_out * sizeof **out, (size_t)n_in * sizeof **in};
+    const size_t bytes[2] = {bytes_out, bytes_in};
     for (int i = 0; i < 2; i++) {
         if (bytes[i] <= d->post_bytes[i]) continue;
         void *larger = lud_device_allocate(d, bytes[i]);

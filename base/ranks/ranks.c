@@ -49,6 +49,12 @@ bool lud_ranks_near(const lud_ranks *ranks, int rank) {
     return !ranks || ranks->near[rank];
 }
 
+bool lud_ranks_all(const lud_ranks *ranks, const bool *of) {
+    for (int k = 1; k < lud_ranks_size(ranks); k++)
+        if (!of[k]) return false;
+    return true;
+}
+
 bool lud_ranks_leads(const lud_ranks *ranks) {
     return lud_ranks_rank(ranks) == 0;
 }
@@ -68,35 +74,102 @@ void lud_ranks_traffic(const lud_ranks *ranks, uint64_t *bytes, uint64_t *exchan
 
 /* ---- one exchange ---- */
 
+static bool grow(char **buffer, size_t *capacity, size_t n) {
+    if (n <= *capacity) return true;
+    char *larger = realloc(*buffer, n);
+    if (!larger) return false;
+    *buffer = larger;
+    *capacity = n;
+    return true;
+}
+
+/* The host's memory, in which all exchanges go but sums of what lies elsewhere. */
+
+static void host_copy(void *self, float *to, const float *from, int64_t n) {
+    (void)self;
+    memcpy(to, from, (size_t)n * sizeof *to);
+}
+
+static void host_add(void *self, float *to, const float *from, int64_t n) {
+    (void)self;
+    for (int64_t i = 0; i < n; i++) to[i] += from[i];
+}
+
+static bool host_reserve(void *self, size_t bytes_out, size_t bytes_in, void **out, void **in) {
+    lud_ranks *r = self;
+    if (!grow(&r->out, &r->out_capacity, bytes_out) || !grow(&r->in, &r->in_capacity, bytes_in)) return false;
+    *out = r->out;
+    *in = r->in;
+    return true;
+}
+
+static bool host_gather(void *self, const void *own, size_t n, void *all, const int *counts,
+                        const int *offsets) {
+    return ((lud_ranks *)self)->backend->gather(own, n, all, counts, offsets);
+}
+
+static bool host_exchange(void *self, const void *from, const int *from_counts, const int *from_offsets,
+                          void *to, const int *to_counts, const int *to_offsets) {
+    return ((lud_ranks *)self)->backend->exchange(from, from_counts, from_offsets, to, to_counts, to_offsets);
+}
+
 static bool host_done(void *self, bool *well) {
     return ((lud_ranks *)self)->backend->done(well);
 }
 
-/* Waits until the exchange between these memories (null: the host's) is over. The processor is given away
- * meanwhile: there may be more processes than cores. */
+static lud_ranks_memory host_memory(lud_ranks *r) {
+    return (lud_ranks_memory){.self = r,
+                              .copy = host_copy,
+                              .add = host_add,
+                              .reserve = host_reserve,
+                              .gather = host_gather,
+                              .exchange = host_exchange,
+                              .done = host_done};
+}
+
+/* There can be no other exchange. */
+static void leave(lud_ranks *r, const lud_ranks_memory *memory) {
+    r->broken = true;
+    if (memory->abandon) memory->abandon(memory->self);
+}
+
+/* Waits until the exchange between these memories is over. The processor is given away meanwhile: there may
+ * be more processes than cores. */
 static lud_status wait_in(lud_ranks *r, const lud_ranks_memory *memory, bool begun, lud_error *error) {
     double asked = 0.0;
-    bool well = begun, (*done)(void *, bool *) = memory ? memory->done : host_done;
-    void *self = memory ? memory->self : r;
+    bool well = begun;
     r->exchanges++;
-    for (int64_t turn = 0; begun && !done(self, &well); turn++) {
+    for (int64_t turn = 0; begun && !memory->done(memory->self, &well); turn++) {
         if (turn > 100) sched_yield();
         if (turn % 1024 != 1023 || (!lud_interrupted() && r->deadline == 0.0)) continue;
         const double now = lud_clock_seconds();
         if (asked == 0.0) asked = now;
         if (r->deadline > 0.0 ? now < r->deadline : now - asked < patience) continue;
-        r->broken = true;
-        if (memory && memory->abandon) memory->abandon(self);
+        leave(r, memory);
         return lud_fail(error, LUD_INTERRUPTED, "stopped; the other processes do not answer");
     }
     if (well) return LUD_OK;
-    r->broken = true;
-    if (memory && memory->abandon) memory->abandon(self);
+    leave(r, memory);
     return lud_fail(error, LUD_ERROR_IO, "the processes of this job cannot reach one another any more");
 }
 
 static lud_status wait_for(lud_ranks *r, bool begun, lud_error *error) {
-    return wait_in(r, NULL, begun, error);
+    const lud_ranks_memory host = host_memory(r);
+    return wait_in(r, &host, begun, error);
+}
+
+static lud_status reserve_in(lud_ranks *r, const lud_ranks_memory *memory, size_t bytes_out, size_t bytes_in,
+                             void **out, void **in, lud_error *error) {
+    if (memory->reserve(memory->self, bytes_out, bytes_in, out, in)) return LUD_OK;
+    r->broken = true; /* the others are in an exchange that this one cannot be part of */
+    return lud_no_memory(error, "messages between processes");
+}
+
+/* In r->out and r->in. */
+static lud_status reserve_both(lud_ranks *r, size_t bytes_out, size_t bytes_in, lud_error *error) {
+    const lud_ranks_memory host = host_memory(r);
+    void *out, *in;
+    return reserve_in(r, &host, bytes_out, bytes_in, &out, &in, error);
 }
 
 /* own[n] of each process, one behind the other; n of each is in counts[size]. */
@@ -110,21 +183,6 @@ static lud_status gather(lud_ranks *r, const void *own, const int *counts, void 
 static lud_status gather_equal(lud_ranks *r, const void *own, int n, void *all, lud_error *error) {
     for (int k = 0; k < r->size; k++) r->integers[k] = n;
     return gather(r, own, r->integers, all, error);
-}
-
-static bool reserve(char **buffer, size_t *capacity, size_t n) {
-    if (n <= *capacity) return true;
-    char *larger = realloc(*buffer, n);
-    if (!larger) return false;
-    *buffer = larger;
-    *capacity = n;
-    return true;
-}
-
-static lud_status reserve_both(lud_ranks *r, size_t out, size_t in, lud_error *error) {
-    if (reserve(&r->out, &r->out_capacity, out) && reserve(&r->in, &r->in_capacity, in)) return LUD_OK;
-    r->broken = true; /* the others are in an exchange that this one cannot be part of */
-    return lud_no_memory(error, "messages between processes");
 }
 
 static lud_status left_already(lud_error *error) {
@@ -373,9 +431,7 @@ lud_status lud_ranks_collect(lud_ranks *r, void *items, size_t item_bytes, int64
     if (!r) return LUD_OK;
     if (r->broken) return left_already(error);
     const int size = r->size;
-    bool all_there = there;
-    for (int k = 1; k < size && all_there; k++) all_there = there[k];
-    if (all_there) return LUD_OK;
+    if (there && lud_ranks_all(r, there)) return LUD_OK;
     int *to = r->integers, *to_offset = to + size, *from = to + 2 * size, *from_offset = to + 3 * size;
     char *bytes = items;
     if ((size_t)n_items * item_bytes > MOST_BYTES)
@@ -459,38 +515,6 @@ lud_status lud_ranks_check_shares(const lud_ranks *r, int n_shares, lud_error *e
                        size, n_shares, size);
 }
 
-/* The host's memory: what lud_ranks_add works in where it is told of no other. */
-
-static void host_copy(void *self, float *to, const float *from, int64_t n) {
-    (void)self;
-    memcpy(to, from, (size_t)n * sizeof *to);
-}
-
-static void host_add(void *self, float *to, const float *from, int64_t n) {
-    (void)self;
-    for (int64_t i = 0; i < n; i++) to[i] += from[i];
-}
-
-static bool host_reserve(void *self, int64_t n_out, int64_t n_in, float **out, float **in) {
-    lud_ranks *r = self;
-    if (!reserve(&r->out, &r->out_capacity, (size_t)n_out * sizeof **out) ||
-        !reserve(&r->in, &r->in_capacity, (size_t)n_in * sizeof **in))
-        return false;
-    *out = (float *)(void *)r->out;
-    *in = (float *)(void *)r->in;
-    return true;
-}
-
-static bool host_gather(void *self, const void *own, size_t n, void *all, const int *counts,
-                        const int *offsets) {
-    return ((lud_ranks *)self)->backend->gather(own, n, all, counts, offsets);
-}
-
-static bool host_exchange(void *self, const void *from, const int *from_counts, const int *from_offsets,
-                          void *to, const int *to_counts, const int *to_offsets) {
-    return ((lud_ranks *)self)->backend->exchange(from, from_counts, from_offsets, to, to_counts, to_offsets);
-}
-
 /* Parts of the tree that one process can add up alone: the sums of shares first .. end for the widest ranges
  * within begin .. stop, from left to right. `visit` gets each of them. */
 typedef void (*visit_part)(void *context, int first, int end);
@@ -570,7 +594,7 @@ static lud_status exchange_and_add(lud_ranks *r, const lud_ranks_memory *memory,
     const int64_t begin = lud_share_begin(n, size, r->rank),
                   length = lud_share_begin(n, size, r->rank + 1) - begin;
     const int number = (int)sizeof(float);
-    float *out = NULL, *in = NULL;
+    void *reserved_out, *reserved_in;
     int64_t sent = 0, came = 0;
     for (int k = 0; k < size; k++) {
         const int64_t of_k = lud_share_begin(n, size, k + 1) - lud_share_begin(n, size, k);
@@ -581,10 +605,9 @@ static lud_status exchange_and_add(lud_ranks *r, const lud_ranks_memory *memory,
         sent += of_k * own_parts;
         came += length * n_parts_of(r, n_shares, k);
     }
-    if (!memory->reserve(memory->self, sent, came, &out, &in)) {
-        r->broken = true; /* the others are in an exchange that this one cannot be part of */
-        return lud_no_memory(error, "messages between processes");
-    }
+    LUD_TRY(reserve_in(r, memory, (size_t)(sent * number), (size_t)(came * number), &reserved_out,
+                       &reserved_in, error));
+    float *out = reserved_out, *in = reserved_in;
     for (int k = 0; k < size; k++) {
         const int64_t first = lud_share_begin(n, size, k), of_k = lud_share_begin(n, size, k + 1) - first;
         for (int p = 0; p < own_parts && of_k > 0; p++)
@@ -607,8 +630,7 @@ static lud_status exchange_and_add(lud_ranks *r, const lud_ranks_memory *memory,
 
 lud_status lud_ranks_add(lud_ranks *r, const lud_ranks_memory *memory, int n_shares, int64_t n, float *own,
                          float *sum, lud_error *error) {
-    const lud_ranks_memory host = {r,           host_copy,     host_add,  host_reserve,
-                                   host_gather, host_exchange, host_done, NULL};
+    const lud_ranks_memory host = host_memory(r);
     if (!memory) memory = &host;
     own_shares o = {memory, own, 0, n, 0};
     if (!r) {

@@ -41,6 +41,8 @@ int lud_ranks_size(const lud_ranks *ranks);
 int lud_ranks_place(const lud_ranks *ranks);
 /* Whether a process runs on the machine of the first one. */
 bool lud_ranks_near(const lud_ranks *ranks, int rank);
+/* Whether of[size] holds of all processes but the first. */
+bool lud_ranks_all(const lud_ranks *ranks, const bool *of);
 /* Whether this is the process that writes. */
 bool lud_ranks_leads(const lud_ranks *ranks);
 /* Processor cores for each process of this machine: those that its launcher gave it, shared with the

@@ -34,7 +34,8 @@ struct cuda_device {
     cudaStream_t stream;
     cublasHandle_t blas;
     bool recording;
-    struct nccl_opaque *communicator; // with the devices of other processes (messages.cu); null: alone
+    const struct nccl_library *nccl; // with the devices of other processes (messages.cu); null: alone
+    struct nccl_opaque *communicator;
     int rank, size;
     bool exchanging; // an exchange has begun, and nobody has seen its end
 };

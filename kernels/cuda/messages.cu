@@ -23,7 +23,8 @@ static_assert(sizeof(ncclUniqueId) == sizeof(lud_cuda::nccl_id) && (int)ncclInt8
 
 namespace lud_cuda {
 
-const nccl_library *nccl(char message[256]) {
+// Null, with the reason, where there is none.
+static const nccl_library *load(char message[256]) {
     static nccl_library library;
     static bool loaded;
     if (loaded) return &library;
@@ -51,7 +52,7 @@ const nccl_library *nccl(char message[256]) {
 
 static bool prepare(char meeting[LUD_MEETING_BYTES], char message[256]) {
     static_assert(sizeof(nccl_id) == LUD_MEETING_BYTES, "names of meetings are NCCL's");
-    const nccl_library *library = nccl(message);
+    const nccl_library *library = load(message);
     nccl_id id;
     if (!library) return false;
     const nccl_result result = library->unique_id(&id);
@@ -65,7 +66,7 @@ static bool prepare(char meeting[LUD_MEETING_BYTES], char message[256]) {
 static bool meet(lud_device *device, int rank, int size, const char meeting[LUD_MEETING_BYTES],
                  char carrier[64], char message[256]) {
     cuda_device *cuda = of(device);
-    const nccl_library *library = nccl(message);
+    const nccl_library *library = load(message); // prepare has seen it
     nccl_id id;
     int version = 0;
     memcpy(&id, meeting, sizeof id);
@@ -76,6 +77,7 @@ static bool meet(lud_device *device, int rank, int size, const char meeting[LUD_
         snprintf(message, 256, "NCCL: %.200s", library->text(result));
         return false;
     }
+    cuda->nccl = library;
     cuda->rank = rank;
     cuda->size = size;
     snprintf(carrier, 64, "NCCL %d.%d.%d", version / 10000, version / 100 % 100, version % 100);
@@ -85,8 +87,7 @@ static bool meet(lud_device *device, int rank, int size, const char meeting[LUD_
 // Sends from[k] to every process k and receives to[k] from it; what goes to itself is copied.
 template <class Send, class Receive> static bool in_a_group(lud_device *device, Send send, Receive receive) {
     cuda_device *cuda = of(device);
-    char message[256];
-    const nccl_library *library = nccl(message);
+    const nccl_library *library = cuda->nccl;
     nccl_result result = library->group_start();
     cuda->exchanging = true;
     for (int k = 0; k < cuda->size && result == NCCL_SUCCESS; ++k) {
@@ -129,9 +130,8 @@ static bool exchange(void *device, const void *from, const int *from_counts, con
 
 static bool done(void *device, bool *well) {
     cuda_device *cuda = of(static_cast<lud_device *>(device));
-    char message[256];
     nccl_result state = NCCL_SUCCESS;
-    const nccl_result asked = nccl(message)->state(cuda->communicator, &state);
+    const nccl_result asked = cuda->nccl->state(cuda->communicator, &state);
     *well = asked == NCCL_SUCCESS && (state == NCCL_SUCCESS || state == NCCL_IN_PROGRESS);
     if (!*well) return true;
     const cudaError_t stream = cudaStreamQuery(cuda->stream);
@@ -146,19 +146,14 @@ static bool done(void *device, bool *well) {
 
 static void abandon(void *device) {
     cuda_device *cuda = of(static_cast<lud_device *>(device));
-    char message[256];
-    if (cuda->communicator) nccl(message)->abort(cuda->communicator);
+    if (cuda->communicator) cuda->nccl->abort(cuda->communicator);
     cuda->communicator = nullptr;
 }
 
 void part(lud_device *device) {
     cuda_device *cuda = of(device);
-    char message[256];
-    if (!cuda->communicator) return;
-    if (cuda->exchanging)
-        abandon(device);
-    else
-        nccl(message)->close(cuda->communicator);
+    if (cuda->exchanging) abandon(device);
+    if (cuda->communicator) cuda->nccl->close(cuda->communicator);
     cuda->communicator = nullptr;
 }
 

@@ -36,7 +36,4 @@ struct nccl_library {
     const char *(*text)(nccl_result result); // ncclGetErrorString
 };
 
-// Null, with the reason, where there is none.
-const nccl_library *nccl(char message[256]);
-
 } // namespace lud_cuda

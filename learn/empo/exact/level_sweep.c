@@ -219,9 +219,9 @@ static lud_status solve_level(level_sweep *s, int level, lud_error *error) {
 static lud_status share_records(level_sweep *s, uint64_t begin, uint64_t end, lud_error *error) {
     lud_ranks *ranks = s->run->ranks;
     const size_t record_bytes = (size_t)s->game.record_doubles * sizeof(double);
-    if (!ranks) return LUD_OK;
-    const bool has_first_ones =
-        lud_ranks_leads(ranks) || (s->run->common && s->run->common[lud_ranks_rank(ranks)]);
+    const bool *common = s->run->common;
+    if (!ranks || (common && lud_ranks_all(ranks, common))) return LUD_OK;
+    const bool has_first_ones = lud_ranks_leads(ranks) || (common && common[lud_ranks_rank(ranks)]);
     double *some = malloc(s->slab_states * record_bytes);
     lud_status status = lud_ranks_agree(ranks, some ? LUD_OK : lud_no_memory(error, "records"), error);
     for (uint64_t at = begin; at < end && !status;) {
