@@ -5,6 +5,8 @@
 
 #include "base/clock.h"
 #include "base/interrupt.h"
+#include "base/random.h"
+#include "sim/scenario.h"
 
 enum { N_REPETITIONS = 9 };
 
@@ -94,3 +96,69 @@ double lud_bench_rate(void (*work)(void *context), void *context, double items, 
     if (spread) *spread = piece.spread;
     return piece.rate;
 }
+
+lud_status lud_bench_learner_open(const char *path, const char *const *set, int n_set, lud_bench_learner *l,
+                                  lud_error *error) {
+    lud_status status = lud_scenario_load(path, set, n_set, &l->scenario, error);
+    if (!status) status = lud_scenario_device(l->scenario, "cpu", &l->device, error);
+    return status ? status : lud_learner_create(l->scenario, l->device, &l->learner, error);
+}
+
+void lud_bench_learner_close(lud_bench_learner *l) {
+    lud_learner_destroy(l->learner);
+    lud_device_close(l->device);
+    lud_scenario_destroy(l->scenario);
+}
+
+lud_status lud_bench_stepping_make(lud_bench_stepping *s, const lud_model *model, lud_device *device,
+                                   int n_envs, bool rewarded, lud_error *error) {
+    const lud_layout *layout = &model->layout;
+    const size_t n_agents = (size_t)layout->n_agents, n = LUD_BENCH_ROUNDS * (size_t)n_envs * n_agents;
+    *s = (lud_bench_stepping){.observes = true};
+    LUD_TRY(lud_device_batch_create(model, device, n_envs, 1, 0, &s->batch, error));
+    int32_t *actions = malloc(n * sizeof *actions);
+    s->actions = lud_device_allocate(device, n * sizeof *s->actions);
+    if (rewarded) s->rewards = lud_device_allocate(device, (size_t)n_envs * n_agents * sizeof *s->rewards);
+    bool ok = actions && s->actions && (s->rewards || !rewarded);
+    for (int p = 0; p < layout->n_parts; p++)
+        ok = (s->parts[p] = lud_device_allocate(device, (size_t)n_envs * layout->parts[p].bytes)) && ok;
+    for (size_t i = 0; ok && i < n; i++) {
+        const lud_words w = lud_draw((lud_random_key){1, 0}, (uint32_t)i, 0, LUD_PURPOSE_ACTION, 0);
+        actions[i] = (int32_t)lud_below(w.v[0], (uint32_t)layout->actions[i % n_agents].n_discrete);
+    }
+    if (ok) lud_device_upload(device, s->actions, actions, n * sizeof *actions);
+    free(actions);
+    if (!ok) return lud_no_memory(error, "%d environments on %s", n_envs, device->name);
+    lud_device_batch_reset(s->batch, &(lud_batch_out){.observations = s->parts});
+    return LUD_OK;
+}
+
+void lud_bench_stepping_free(lud_bench_stepping *s, lud_device *device) {
+    lud_device_batch_destroy(s->batch);
+    lud_device_release(device, s->actions);
+    lud_device_release(device, s->rewards);
+    for (int p = 0; p < LUD_MAX_OBSERVATION_PARTS; p++) lud_device_release(device, s->parts[p]);
+}
+
+void lud_bench_step(void *stepping) {
+    lud_bench_stepping *s = stepping;
+    const size_t stride = (size_t)s->batch->n_envs * (size_t)s->batch->model->layout.n_agents;
+    const lud_batch_out out = {.observations = s->observes ? s->parts : NULL, .rewards = s->rewards};
+    for (int i = 0; i < LUD_BENCH_CALLS; i++) {
+        const lud_actions actions = {.discrete = s->actions + (size_t)s->round * stride};
+        lud_device_batch_step(s->batch, actions, &out);
+        s->round = (s->round + 1) % LUD_BENCH_ROUNDS;
+    }
+    lud_device_synchronise(s->batch->device);
+}
+
+const lud_empo_theory lud_bench_theory = {.beta_h = 10,
+                                          .gamma_h = 0.95,
+                                          .rho_h = -1,
+                                          .gamma_r = 0.95,
+                                          .rho_r = -1,
+                                          .beta_r = 20,
+                                          .zeta = 2,
+                                          .xi = 1,
+                                          .eta = 1.1,
+                                          .terminal_value = -1e-10};

@@ -9,7 +9,9 @@
 #include <stddef.h>
 
 #include "base/status.h"
+#include "learn/empo/theory.h"
 #include "learn/learner.h"
+#include "sim/device_batch.h"
 
 typedef struct lud_bench_row {
     const char *name; /* copied by lud_bench_add */
@@ -61,6 +63,37 @@ extern const lud_bench lud_bench_growth;
 /* Runs all iterations of a learner, with a progress line of this label; adds the processor time to *seconds.
  * An interruption is an error. */
 lud_status lud_bench_learn(lud_learner *learner, const char *label, double *seconds, lud_error *error);
+
+/* A learner of a scenario file on a device of its own; zeroed before. */
+typedef struct lud_bench_learner {
+    lud_scenario *scenario;
+    lud_device *device;
+    lud_learner *learner;
+} lud_bench_learner;
+/* On the CPU, with `set` as --set has it. lud_bench_learner_close in any case. */
+lud_status lud_bench_learner_open(const char *path, const char *const *set, int n_set, lud_bench_learner *l,
+                                  lud_error *error);
+void lud_bench_learner_close(lud_bench_learner *l);
+
+/* Steps of a batch with actions that were drawn beforehand; every array is memory of the device. */
+typedef struct lud_bench_stepping {
+    lud_device_batch *batch;
+    int32_t *actions; /* [LUD_BENCH_ROUNDS][n_envs][n_agents] */
+    float *rewards;   /* or null */
+    void *parts[LUD_MAX_OBSERVATION_PARTS];
+    bool observes; /* steps write observations; true at first */
+    int round;
+} lud_bench_stepping;
+enum { LUD_BENCH_ROUNDS = 16, LUD_BENCH_CALLS = 8 };
+/* lud_bench_stepping_free in any case. */
+lud_status lud_bench_stepping_make(lud_bench_stepping *s, const lud_model *model, lud_device *device,
+                                   int n_envs, bool rewarded, lud_error *error);
+void lud_bench_stepping_free(lud_bench_stepping *s, lud_device *device);
+/* LUD_BENCH_CALLS steps of all environments, of a lud_bench_stepping. */
+void lud_bench_step(void *stepping);
+
+/* The settings that exact EMPO is measured with. */
+extern const lud_empo_theory lud_bench_theory;
 
 /* All benchmarks; *n is their number. */
 const lud_bench *const *lud_benches(int *n);

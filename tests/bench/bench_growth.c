@@ -15,7 +15,6 @@
 #include "learn/empo/exact/exact.h"
 #include "learn/proof_ppo/proof_ppo.h"
 #include "render/plots/plot.h"
-#include "sim/batch.h"
 #include "sim/proof/prover.h"
 #include "sim/statespace/statespace.h"
 #include "tests/bench/bench.h"
@@ -46,87 +45,39 @@ static double taken(void) {
 
 /* ---- steps of a world ---- */
 
-typedef struct stepping {
-    const lud_model *model;
-    lud_batch *batch;
-    int32_t *actions; /* [N_ROUNDS][n_envs][n_agents] */
-    float *rewards;
-    void *parts[LUD_MAX_OBSERVATION_PARTS];
-    int round;
-} stepping;
-enum { N_ROUNDS = 8 };
-
-static void stepping_free(stepping *s) {
-    lud_batch_destroy(s->batch);
-    LUD_FREE(s->actions, s->rewards);
-    for (int p = 0; p < LUD_MAX_OBSERVATION_PARTS; p++) free(s->parts[p]);
-}
-
-static lud_status stepping_make(stepping *s, const lud_model *model, int n_envs, lud_error *error) {
-    const lud_layout *layout = &model->layout;
-    const size_t n_actions = (size_t)N_ROUNDS * (size_t)n_envs * (size_t)layout->n_agents;
-    *s = (stepping){.model = model};
-    LUD_TRY(lud_batch_create(model, n_envs, 1, 0, &s->batch, error));
-    s->batch->n_threads = 1;
-    s->actions = malloc(n_actions * sizeof *s->actions);
-    s->rewards = malloc((size_t)n_envs * (size_t)layout->n_agents * sizeof *s->rewards);
-    bool ok = s->actions && s->rewards;
-    for (int p = 0; p < layout->n_parts && ok; p++)
-        ok = (s->parts[p] = malloc((size_t)n_envs * layout->parts[p].bytes)) != NULL;
-    if (!ok) return lud_no_memory(error, "a benchmark");
-    for (size_t i = 0; i < n_actions; i++) {
-        const lud_words w = lud_draw((lud_random_key){1, 0}, (uint32_t)i, 0, LUD_PURPOSE_ACTION, 0);
-        s->actions[i] =
-            (int32_t)lud_below(w.v[0], (uint32_t)layout->actions[i % (size_t)layout->n_agents].n_discrete);
-    }
-    lud_batch_reset(s->batch, &(lud_batch_out){.observations = s->parts});
-    return LUD_OK;
-}
-
-static void step(void *context) {
-    stepping *s = context;
-    const size_t stride = (size_t)s->batch->n_envs * (size_t)s->model->layout.n_agents;
-    const lud_actions actions = {.discrete = s->actions + (size_t)s->round * stride};
-    lud_batch_step(s->batch, actions, &(lud_batch_out){.observations = s->parts, .rewards = s->rewards});
-    s->round = (s->round + 1) % N_ROUNDS;
-}
-
-static lud_status measure_steps(const lud_scenario *scenario, int n_envs, point *at, lud_error *error) {
-    stepping s;
-    const double before = taken();
-    lud_status status = stepping_make(&s, scenario->model, n_envs, error);
-    at->bytes = taken() - before;
-    if (!status) at->seconds = 1.0 / lud_bench_rate(step, &s, 1.0, NULL);
-    stepping_free(&s);
-    return status;
-}
-
 static lud_status read(const char *text, lud_scenario **scenario, lud_error *error) {
     return lud_scenario_read("growth", text, strlen(text), NULL, 0, scenario, error);
 }
 
-/* A step of `envs` environments of the scenario. */
+/* A step of so many environments of the scenario that a text is. */
+static lud_status measure_steps(const char *text, int n_envs, point *at, lud_error *error) {
+    lud_scenario *scenario;
+    lud_device *device = NULL;
+    lud_bench_stepping s = {0};
+    LUD_TRY(read(text, &scenario, error));
+    lud_status status = lud_device_open("cpu", 1, &device, error);
+    const double before = taken();
+    if (!status) status = lud_bench_stepping_make(&s, scenario->model, device, n_envs, true, error);
+    at->bytes = taken() - before;
+    if (!status) at->seconds = 1.0 / lud_bench_rate(lud_bench_step, &s, LUD_BENCH_CALLS, NULL);
+    lud_bench_stepping_free(&s, device);
+    lud_device_close(device);
+    lud_scenario_destroy(scenario);
+    return status;
+}
+
 static lud_status steps(const growth *g, point *at, lud_error *error) {
     char text[512];
-    lud_scenario *scenario;
     snprintf(text, sizeof text, g->scenario, (int)at->x);
-    LUD_TRY(read(text, &scenario, error));
-    const lud_status status = measure_steps(scenario, g->envs, at, error);
-    lud_scenario_destroy(scenario);
-    return status;
+    return measure_steps(text, g->envs, at, error);
 }
 
-/* A step of so many environments. */
 static lud_status many_environments(const growth *g, point *at, lud_error *error) {
-    lud_scenario *scenario;
-    LUD_TRY(read(g->scenario, &scenario, error));
-    const lud_status status = measure_steps(scenario, (int)at->x, at, error);
-    lud_scenario_destroy(scenario);
-    return status;
+    return measure_steps(g->scenario, (int)at->x, at, error);
 }
 
-/* A square room with agents in its rows; the text ends with what the row's scenario says. */
-static lud_status room(const growth *g, int side, int n_agents, lud_scenario **scenario, lud_error *error) {
+/* Steps in a square room with agents in its rows; its text ends with what the row's scenario says. */
+static lud_status room(const growth *g, int side, int n_agents, point *at, lud_error *error) {
     lud_text text = {0};
     int placed = 0;
     lud_text_append(&text, "ludus: 1\nworld: multigrid\nmultigrid:\n  map: |\n");
@@ -140,43 +91,25 @@ static lud_status room(const growth *g, int side, int n_agents, lud_scenario **s
         }
     }
     lud_text_append(&text, "%s", g->scenario);
-    lud_status status = text.failed ? lud_no_memory(error, "a benchmark") : read(text.bytes, scenario, error);
+    const lud_status status =
+        text.failed ? lud_no_memory(error, "a benchmark") : measure_steps(text.bytes, g->envs, at, error);
     lud_text_free(&text);
     return status;
 }
 
 static lud_status grid_agents(const growth *g, point *at, lud_error *error) {
-    lud_scenario *scenario;
-    LUD_TRY(room(g, 20, (int)at->x, &scenario, error));
-    const lud_status status = measure_steps(scenario, g->envs, at, error);
-    lud_scenario_destroy(scenario);
-    return status;
+    return room(g, 20, (int)at->x, at, error);
 }
 
 static lud_status grid_sides(const growth *g, point *at, lud_error *error) {
-    lud_scenario *scenario;
-    LUD_TRY(room(g, (int)at->x, 2, &scenario, error));
-    const lud_status status = measure_steps(scenario, g->envs, at, error);
-    lud_scenario_destroy(scenario);
-    return status;
+    return room(g, (int)at->x, 2, at, error);
 }
 
 /* ---- state spaces and solutions ---- */
 
-static const lud_empo_theory theory = {.beta_h = 10,
-                                       .gamma_h = 0.95,
-                                       .rho_h = -1,
-                                       .gamma_r = 0.95,
-                                       .rho_r = -1,
-                                       .beta_r = 20,
-                                       .zeta = 2,
-                                       .xi = 1,
-                                       .eta = 1.1,
-                                       .terminal_value = -1e-10};
-
 static lud_status solve(const lud_statespace *space, point *at, lud_error *error) {
     lud_empo_problem *problem = NULL;
-    LUD_TRY(lud_empo_problem_create(space, &theory, &problem, error));
+    LUD_TRY(lud_empo_problem_create(space, &lud_bench_theory, &problem, error));
     const size_t n = space->n_states * (size_t)problem->layout.record_doubles;
     double *records = malloc(n * sizeof *records);
     lud_status status = records ? LUD_OK : lud_no_memory(error, "a benchmark");
@@ -245,24 +178,18 @@ static lud_status graph_nodes(const growth *g, point *at, lud_error *error) {
                                "learner.epochs=1"};
     const int n_agents = (int)at->x, n_samples = 8 * 10 * n_agents;
     snprintf(agents, sizeof agents, "particle.agents=%d", n_agents);
-    lud_scenario *scenario = NULL;
-    lud_device *device = NULL;
-    lud_learner *learner = NULL;
+    lud_bench_learner l = {0};
     double row[128];
     const double before = taken();
-    lud_status status = lud_scenario_load(g->scenario, set, sizeof set / sizeof *set, &scenario, error);
-    if (!status) status = lud_device_open("cpu", 1, &device, error);
-    if (!status) status = lud_learner_create(scenario, device, &learner, error);
+    lud_status status = lud_bench_learner_open(g->scenario, set, sizeof set / sizeof *set, &l, error);
     for (int i = 0; i < 2 && !status; i++) {
         const double began = lud_clock_seconds();
-        status = learner->kind->iterate(learner, row, error);
+        status = l.learner->kind->iterate(l.learner, row, error);
         at->seconds = (lud_clock_seconds() - began) / n_samples;
     }
     at->bytes = (taken() - before) / n_samples;
     at->x = 2 * n_agents + 3; /* agents, their goals, three obstacles */
-    lud_learner_destroy(learner);
-    lud_device_close(device);
-    lud_scenario_destroy(scenario);
+    lud_bench_learner_close(&l);
     return status;
 }
 
@@ -271,32 +198,27 @@ static lud_status candidates(const growth *g, point *at, lud_error *error) {
     enum { N_QUERIES = 10 };
     static const char *const set[] = {
         "learner={type: proof-ppo, automatic: false, n_envs: 8, n_steps: 8, evaluation: {queries: 1, "
-        "candidates: 1, every: 0}, network: {states: concat, embedding_size: 32, hidden: 64, layers: 1}}"};
-    lud_scenario *scenario = NULL;
-    lud_device *device = NULL;
-    lud_learner *learner = NULL;
+        "candidates: 1, every: 0}, network: {states: concat, embedding_size: 32, hidden: 64, layers: 1}}",
+        "run.threads=1"};
+    lud_bench_learner l = {0};
     lud_proof_ranker *ranker = NULL;
     lud_proof_ranking_query ranked[N_QUERIES];
-    lud_status status = lud_scenario_load(g->scenario, set, 1, &scenario, error);
-    if (!status) status = lud_device_open("cpu", 1, &device, error);
-    if (!status) status = lud_learner_create(scenario, device, &learner, error);
+    lud_status status = lud_bench_learner_open(g->scenario, set, sizeof set / sizeof *set, &l, error);
     const double before = taken();
     if (!status) {
-        lud_proof_rank_options options = lud_proof_ppo_get_options(learner)->evaluation.rank;
+        lud_proof_rank_options options = lud_proof_ppo_get_options(l.learner)->evaluation.rank;
         options.candidates = (int)at->x;
-        status = lud_proof_ranker_create(lud_proof_ppo_model(learner), lud_proof_ppo_net(learner, false),
+        status = lud_proof_ranker_create(lud_proof_ppo_model(l.learner), lud_proof_ppo_net(l.learner, false),
                                          &options, LUD_PROOF_BOTH, 1, &ranker, error);
     }
     const double began = lud_clock_seconds();
     if (!status)
-        status = lud_proof_rank(ranker, lud_proof_ppo_model(learner)->pools[LUD_PROOF_TEST], 0, N_QUERIES,
+        status = lud_proof_rank(ranker, lud_proof_ppo_model(l.learner)->pools[LUD_PROOF_TEST], 0, N_QUERIES,
                                 ranked, error);
     at->seconds = (lud_clock_seconds() - began) / N_QUERIES;
     at->bytes = taken() - before;
     lud_proof_ranker_destroy(ranker);
-    lud_learner_destroy(learner);
-    lud_device_close(device);
-    lud_scenario_destroy(scenario);
+    lud_bench_learner_close(&l);
     return status;
 }
 

@@ -236,56 +236,6 @@ static lud_status bench_successors(lud_bench_report *report, int n_threads, lud_
     return status;
 }
 
-/* Steps of a batch on a device, with actions drawn beforehand; every array is memory of the device. */
-typedef struct device_run {
-    lud_device_batch *batch;
-    int32_t *actions; /* [ROUNDS][n_envs][n_agents] */
-    void *parts[LUD_MAX_OBSERVATION_PARTS];
-    bool observe;
-    int round;
-} device_run;
-enum { ROUNDS = 16, CALLS = 8 };
-
-static void step_on_device(void *context) {
-    device_run *r = context;
-    const size_t stride = (size_t)r->batch->n_envs * (size_t)r->batch->model->layout.n_agents;
-    const lud_batch_out out = {.observations = r->observe ? r->parts : NULL};
-    for (int i = 0; i < CALLS; i++) {
-        lud_device_batch_step(r->batch, (lud_actions){.discrete = r->actions + (size_t)r->round * stride},
-                              &out);
-        r->round = (r->round + 1) % ROUNDS;
-    }
-    lud_device_synchronise(r->batch->device);
-}
-
-static lud_status make_device_run(device_run *r, const lud_model *model, lud_device *device, int n_envs,
-                                  lud_error *error) {
-    *r = (device_run){0};
-    LUD_TRY(lud_device_batch_create(model, device, n_envs, 1, 0, &r->batch, error));
-    const lud_layout *layout = &model->layout;
-    const size_t n = ROUNDS * (size_t)n_envs * (size_t)layout->n_agents;
-    int32_t *actions = malloc(n * sizeof *actions);
-    r->actions = lud_device_allocate(device, n * sizeof *r->actions);
-    bool ok = actions && r->actions;
-    for (int p = 0; p < layout->n_parts; p++)
-        ok = (r->parts[p] = lud_device_allocate(device, (size_t)n_envs * layout->parts[p].bytes)) && ok;
-    for (size_t i = 0; ok && i < n; i++) {
-        const lud_words words = lud_draw((lud_random_key){1, 0}, (uint32_t)i, 0, LUD_PURPOSE_ACTION, 0);
-        actions[i] = (int32_t)lud_below(words.v[0], (uint32_t)layout->actions[0].n_discrete);
-    }
-    if (ok) lud_device_upload(device, r->actions, actions, n * sizeof *actions);
-    free(actions);
-    if (!ok) return lud_no_memory(error, "%d environments on %s", n_envs, device->name);
-    lud_device_batch_reset(r->batch, NULL);
-    return LUD_OK;
-}
-
-static void free_device_run(device_run *r, lud_device *device) {
-    lud_device_batch_destroy(r->batch);
-    lud_device_release(device, r->actions);
-    for (int p = 0; p < LUD_MAX_OBSERVATION_PARTS; p++) lud_device_release(device, r->parts[p]);
-}
-
 static lud_status bench_on_cuda(lud_bench_report *report, lud_error *error) {
     static const int sizes[] = {128, 4096, 65536};
     lud_device *device;
@@ -294,18 +244,18 @@ static lud_status bench_on_cuda(lud_bench_report *report, lud_error *error) {
     lud_model *model;
     lud_status status = make_model(lively, LUD_ACTIONS_AUTOMATIC, &model, error);
     for (size_t k = 0; k < sizeof sizes / sizeof *sizes && !status; k++) {
-        device_run r;
-        status = make_device_run(&r, model, device, sizes[k], error);
+        lud_bench_stepping s;
+        status = lud_bench_stepping_make(&s, model, device, sizes[k], false, error);
         for (int observe = 0; observe < 2 && !status; observe++) {
             char name[96];
             lud_bench_row row = {.name = name, .unit = "steps/s"};
             snprintf(name, sizeof name, "step%s, cuda, %d environments",
                      observe ? " and compact observation" : "", sizes[k]);
-            r.observe = observe;
-            row.value = lud_bench_rate(step_on_device, &r, (double)sizes[k] * CALLS, &row.spread);
+            s.observes = observe;
+            row.value = lud_bench_rate(lud_bench_step, &s, (double)sizes[k] * LUD_BENCH_CALLS, &row.spread);
             status = lud_bench_add(report, row, error);
         }
-        free_device_run(&r, device);
+        lud_bench_stepping_free(&s, device);
     }
     if (!status) status = lud_device_check(device, error);
     if (model) lud_grid_model_destroy(model);

@@ -1,81 +1,21 @@
 /* Speed of the particle world: environment steps a second with rewards, observations and new episodes, random
  * actions, on one core, on all, and on a GPU where there is one. */
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include "sim/device_batch.h"
 #include "sim/particle/particle.h"
 #include "tests/bench/bench.h"
 
-enum { N_ENVS = 1024, N_ROUNDS = 16, CALLS = 8 };
+enum { N_ENVS = 1024 };
 
-/* Arrays are memory of the device. */
-typedef struct run {
-    lud_device *device;
-    lud_model *model;
-    lud_device_batch *batch;
-    int n_envs;
-    int32_t *actions; /* [N_ROUNDS][n_envs][n_agents], drawn beforehand */
-    float *rewards;
-    void *parts[LUD_MAX_OBSERVATION_PARTS];
-    int round;
-} run;
-
-static void run_free(run *r) {
-    lud_device_batch_destroy(r->batch);
-    if (r->model) r->model->world->free(r->model);
-    lud_device_release(r->device, r->actions);
-    lud_device_release(r->device, r->rewards);
-    for (int p = 0; p < LUD_MAX_OBSERVATION_PARTS; p++) lud_device_release(r->device, r->parts[p]);
-}
-
-static lud_status draw_actions(run *r, lud_error *error) {
-    const lud_layout *layout = &r->model->layout;
-    const size_t n_agents = (size_t)layout->n_agents, n = N_ROUNDS * (size_t)r->n_envs * n_agents;
-    int32_t *actions = malloc(n * sizeof *actions);
-    r->actions = lud_device_allocate(r->device, n * sizeof *r->actions);
-    for (size_t i = 0; actions && i < n; i++) {
-        lud_words words = lud_draw((lud_random_key){1, 0}, (uint32_t)i, 0, LUD_PURPOSE_ACTION, 0);
-        actions[i] = (int32_t)lud_below(words.v[0], (uint32_t)layout->actions[i % n_agents].n_discrete);
-    }
-    const bool ok = actions && r->actions;
-    if (ok) lud_device_upload(r->device, r->actions, actions, n * sizeof *r->actions);
-    free(actions);
-    return ok ? LUD_OK : lud_fail(error, LUD_ERROR_MEMORY, "out of memory");
-}
-
-static lud_status run_make(run *r, const char *section, lud_device *device, int n_envs, lud_error *error) {
-    *r = (run){.device = device, .n_envs = n_envs};
+static lud_status read_model(const char *section, lud_model **model, lud_error *error) {
     lud_arena *arena = lud_arena_create(0);
     lud_tree *root;
     lud_status status = arena ? lud_tree_read_text(arena, "bench", section, strlen(section), &root, error)
                               : lud_fail(error, LUD_ERROR_MEMORY, "out of memory");
-    if (!status) status = lud_particle_world.parse(&lud_particle_world, root, "bench", 0, &r->model, error);
+    if (!status) status = lud_particle_world.parse(&lud_particle_world, root, "bench", 0, model, error);
     lud_arena_destroy(arena);
-    if (!status) status = lud_device_batch_create(r->model, device, n_envs, 1, 0, &r->batch, error);
-    if (!status) status = draw_actions(r, error);
-    if (status) return status;
-    const lud_layout *layout = &r->model->layout;
-    r->rewards = lud_device_allocate(device, (size_t)n_envs * (size_t)layout->n_agents * sizeof *r->rewards);
-    bool ok = r->rewards;
-    for (int p = 0; p < layout->n_parts; p++)
-        ok = (r->parts[p] = lud_device_allocate(device, (size_t)n_envs * layout->parts[p].bytes)) && ok;
-    if (!ok) return lud_fail(error, LUD_ERROR_MEMORY, "out of memory");
-    lud_device_batch_reset(r->batch, &(lud_batch_out){.observations = r->parts});
-    return LUD_OK;
-}
-
-static void step_all(void *context) {
-    run *r = context;
-    size_t stride = (size_t)r->n_envs * (size_t)r->model->layout.n_agents;
-    lud_batch_out out = {.observations = r->parts, .rewards = r->rewards};
-    for (int i = 0; i < CALLS; i++) {
-        lud_actions actions = {.discrete = r->actions + (size_t)r->round * stride};
-        lud_device_batch_step(r->batch, actions, &out);
-        r->round = (r->round + 1) % N_ROUNDS;
-    }
-    lud_device_synchronise(r->device);
+    return status;
 }
 
 typedef struct task {
@@ -93,16 +33,19 @@ enum { N_TASKS = sizeof tasks / sizeof *tasks };
 
 static lud_status measure(const task *t, lud_device *device, int n_envs, double floor, const char *where,
                           lud_bench_report *report, lud_error *error) {
-    run r;
-    lud_status status = run_make(&r, t->section, device, n_envs, error);
+    lud_model *model;
+    LUD_TRY(read_model(t->section, &model, error));
+    lud_bench_stepping s;
+    lud_status status = lud_bench_stepping_make(&s, model, device, n_envs, true, error);
     if (!status) {
         char name[128];
         snprintf(name, sizeof name, "%s, %s", t->name, where);
         lud_bench_row row = {.name = name, .unit = "steps/s", .floor = floor};
-        row.value = lud_bench_rate(step_all, &r, (double)n_envs * CALLS, &row.spread);
+        row.value = lud_bench_rate(lud_bench_step, &s, (double)n_envs * LUD_BENCH_CALLS, &row.spread);
         status = lud_bench_add(report, row, error);
     }
-    run_free(&r);
+    lud_bench_stepping_free(&s, device);
+    model->world->free(model);
     return status;
 }
 

@@ -169,20 +169,16 @@ static lud_status learner_rows(lud_bench_report *report, lud_error *error) {
     static const char *const set[] = {
         "learner={type: proof-ppo, automatic: false, n_steps: 128, evaluation: {queries: 1, "
         "candidates: 1, every: 0}, total_steps: 1000000}"};
-    lud_scenario *scenario = NULL;
-    lud_device *device = NULL;
-    lud_learner *learner = NULL;
+    lud_bench_learner l = {0};
     lud_proof_ranker *ranker = NULL;
     lud_proof_ranking_query ranked[N_QUERIES];
     double row[64];
-    lud_status status = lud_scenario_load("scenarios/proof/family_tree.yaml", set, 1, &scenario, error);
-    if (!status) status = lud_device_open("cpu", 0, &device, error);
-    if (!status) status = lud_learner_create(scenario, device, &learner, error);
+    lud_status status = lud_bench_learner_open("scenarios/proof/family_tree.yaml", set, 1, &l, error);
     double start = 0;
     for (int rounded = 0; rounded < 2 && !status; rounded++) {
-        lud_device_set_precision(device, rounded ? LUD_PRECISION_BF16 : LUD_PRECISION_F32);
+        lud_device_set_precision(l.device, rounded ? LUD_PRECISION_BF16 : LUD_PRECISION_F32);
         start = lud_clock_seconds();
-        status = learner->kind->iterate(learner, row, error);
+        status = l.learner->kind->iterate(l.learner, row, error);
         lud_bench_row result = {.name = rounded ? "proof-ppo: the same, --precision bf16"
                                                 : "proof-ppo: rollout and update, 16,384 steps, 5 epochs",
                                 .value = lud_clock_seconds() - start,
@@ -190,22 +186,20 @@ static lud_status learner_rows(lud_bench_report *report, lud_error *error) {
                                 .floor = 60};
         if (!status) status = lud_bench_add(report, result, error);
     }
-    if (device) lud_device_set_precision(device, LUD_PRECISION_F32);
+    if (l.device) lud_device_set_precision(l.device, LUD_PRECISION_F32);
     if (!status) {
-        lud_proof_rank_options options = lud_proof_ppo_get_options(learner)->evaluation.rank;
+        lud_proof_rank_options options = lud_proof_ppo_get_options(l.learner)->evaluation.rank;
         options.candidates = N_CANDIDATES;
-        status = lud_proof_ranker_create(lud_proof_ppo_model(learner), lud_proof_ppo_net(learner, false),
+        status = lud_proof_ranker_create(lud_proof_ppo_model(l.learner), lud_proof_ppo_net(l.learner, false),
                                          &options, LUD_PROOF_BOTH, 0, &ranker, error);
     }
     start = lud_clock_seconds();
     if (!status)
-        status = lud_proof_rank(ranker, lud_proof_ppo_model(learner)->pools[LUD_PROOF_TEST], 0, N_QUERIES,
+        status = lud_proof_rank(ranker, lud_proof_ppo_model(l.learner)->pools[LUD_PROOF_TEST], 0, N_QUERIES,
                                 ranked, error);
     if (!status) status = ranking_rows(report, ranker, lud_clock_seconds() - start, N_QUERIES, error);
     lud_proof_ranker_destroy(ranker);
-    lud_learner_destroy(learner);
-    lud_device_close(device);
-    lud_scenario_destroy(scenario);
+    lud_bench_learner_close(&l);
     return status;
 }
 

@@ -36,34 +36,20 @@ static const proof_set sets[] = {
 /* Mean reciprocal ranks, and processor seconds of one training of either learner. */
 enum { PATH, BEAM, ALONE, BESIDE, PROVER_SECONDS, EMBEDDINGS_SECONDS, N_RESULTS };
 
-typedef struct trained {
-    lud_scenario *scenario;
-    lud_device *device;
-    lud_learner *learner;
-} trained;
-
-static lud_status train(const char *file, const char *folder, int seed, trained *t, double *seconds,
+static lud_status train(const char *file, const char *folder, int seed, lud_bench_learner *t, double *seconds,
                         lud_error *error) {
     char set_seed[32], set_folder[1024], label[128];
     const char *const set[] = {set_seed, set_folder};
     snprintf(set_seed, sizeof set_seed, "run.seed=%d", seed);
     snprintf(set_folder, sizeof set_folder, "proof.folder=%s", folder);
     snprintf(label, sizeof label, "%s, seed %d", file, seed);
-    lud_status status = lud_scenario_load(file, set, 2, &t->scenario, error);
-    if (!status) status = lud_scenario_device(t->scenario, "cpu", &t->device, error);
-    if (!status) status = lud_learner_create(t->scenario, t->device, &t->learner, error);
+    const lud_status status = lud_bench_learner_open(file, set, 2, t, error);
     return status ? status : lud_bench_learn(t->learner, label, seconds, error);
 }
 
-static void drop(trained *t) {
-    lud_learner_destroy(t->learner);
-    lud_device_close(t->device);
-    lud_scenario_destroy(t->scenario);
-}
-
 /* Ranks the first n test queries (0: all) with the prover's best weights, and the embeddings where given. */
-static lud_status rank(const trained *prover, lud_proof_rank_options options, const lud_kge *kge, int32_t n,
-                       double *mrr, lud_error *error) {
+static lud_status rank(const lud_bench_learner *prover, lud_proof_rank_options options, const lud_kge *kge,
+                       int32_t n, double *mrr, lud_error *error) {
     const lud_proof_model *model = lud_proof_ppo_model(prover->learner);
     const lud_proof_pool pool = model->pools[LUD_PROOF_TEST];
     if (n == 0 || n > pool.n) n = pool.n;
@@ -87,7 +73,7 @@ static lud_status rank(const trained *prover, lud_proof_rank_options options, co
 /* All results of one seed: result[N_RESULTS]. */
 static lud_status run_seed(const proof_set *set, const char *folder, int seed, double *result,
                            lud_error *error) {
-    trained prover = {0}, embeddings = {0};
+    lud_bench_learner prover = {0}, embeddings = {0};
     lud_status status = train(set->scenario, folder, seed, &prover, &result[PROVER_SECONDS], error);
     lud_proof_rank_options options = {0};
     if (!status) {
@@ -110,8 +96,8 @@ static lud_status run_seed(const proof_set *set, const char *folder, int seed, d
         options.give_up = true; /* what the policy gives up counts as not proved */
         if (!status) status = rank(&prover, options, &kge, set->n_beside, &result[BESIDE], error);
     }
-    drop(&embeddings);
-    drop(&prover);
+    lud_bench_learner_close(&embeddings);
+    lud_bench_learner_close(&prover);
     return status;
 }
 

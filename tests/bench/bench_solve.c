@@ -32,17 +32,6 @@ static const struct {
      40e3},
 };
 
-static const lud_empo_theory theory = {.beta_h = 10,
-                                       .gamma_h = 0.95,
-                                       .rho_h = -1,
-                                       .gamma_r = 0.95,
-                                       .rho_r = -1,
-                                       .beta_r = 20,
-                                       .zeta = 2,
-                                       .xi = 1,
-                                       .eta = 1.1,
-                                       .terminal_value = -1e-10};
-
 typedef struct figures {
     double graph_seconds, solve_seconds, levels_seconds, states, expanded, graph_bytes, probabilities,
         record_bytes, widest, credit_bytes, peak;
@@ -64,7 +53,7 @@ static lud_status solve_once(const lud_model *model, int n_threads, figures *f, 
     double *records = NULL;
     lud_status status =
         lud_statespace_build(model, &(lud_statespace_options){.n_threads = n_threads}, &space, error);
-    if (!status) status = lud_empo_problem_create(space, &theory, &problem, error);
+    if (!status) status = lud_empo_problem_create(space, &lud_bench_theory, &problem, error);
     if (!status) {
         size_t n = space->n_states * (size_t)problem->layout.record_doubles;
         records = malloc(n * sizeof *records);
@@ -102,7 +91,7 @@ static lud_status sweep_levels(const lud_model *model, int n_threads, const lud_
                                const lud_level_file *file, lud_error *error) {
     const size_t state_bytes = model->layout.state_bytes;
     lud_empo_problem *problem = NULL;
-    LUD_TRY(lud_empo_problem_of_model(model, &theory, &problem, error));
+    LUD_TRY(lud_empo_problem_of_model(model, &lud_bench_theory, &problem, error));
     uint8_t *states = malloc(levels->n_states * state_bytes);
     double *records = malloc(levels->n_states * (size_t)problem->layout.record_doubles * sizeof *records);
     lud_status status = states && records ? LUD_OK : lud_no_memory(error, "a benchmark");

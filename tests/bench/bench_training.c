@@ -133,14 +133,8 @@ static lud_status evaluate(lud_learner *learner, const char *column, double *val
     return lud_invalid(error, "%s has no column %s", learner->kind->name, column);
 }
 
-/* A learner for the result's scenario; free with close_learner, also after a failure. */
-typedef struct training {
-    lud_scenario *scenario;
-    lud_device *device;
-    lud_learner *learner;
-} training;
-
-static lud_status open_learner(const training_result *result, bool evaluated, int seed, training *t,
+/* A learner for the result's scenario. */
+static lud_status open_learner(const training_result *result, bool evaluated, int seed, lud_bench_learner *t,
                                lud_error *error) {
     char seeded[32];
     snprintf(seeded, sizeof seeded, "run.seed=%d", seed);
@@ -148,15 +142,7 @@ static lud_status open_learner(const training_result *result, bool evaluated, in
     int n = 1;
     for (int i = 0; result->trained[i]; i++) sets[n++] = result->trained[i];
     for (int i = 0; evaluated && result->evaluated[i]; i++) sets[n++] = result->evaluated[i];
-    lud_status status = lud_scenario_load(result->scenario, sets, n, &t->scenario, error);
-    if (!status) status = lud_scenario_device(t->scenario, "cpu", &t->device, error);
-    return status ? status : lud_learner_create(t->scenario, t->device, &t->learner, error);
-}
-
-static void close_learner(training *t) {
-    lud_learner_destroy(t->learner);
-    lud_device_close(t->device);
-    lud_scenario_destroy(t->scenario);
+    return lud_bench_learner_open(result->scenario, sets, n, t, error);
 }
 
 /* Evaluates what was learned in the scenario with the result's other assignments. */
@@ -164,14 +150,14 @@ static lud_status transfer(const training_result *result, int seed, const lud_le
                            lud_error *error) {
     if (learned->kind != &lud_mappo_learner)
         return lud_fail(error, LUD_ERROR_UNSUPPORTED, "%s does not transfer", learned->kind->name);
-    training other = {0};
+    lud_bench_learner other = {0};
     lud_status status = open_learner(result, true, seed, &other, error);
     if (!status) {
         lud_parameters_copy(((lud_mappo_learner_state *)other.learner)->groups[0].update->parameters,
                             ((const lud_mappo_learner_state *)learned)->groups[0].update->parameters);
         status = evaluate(other.learner, result->column, value, error);
     }
-    close_learner(&other);
+    lud_bench_learner_close(&other);
     return status;
 }
 
@@ -183,7 +169,7 @@ static lud_status train(const training_result *group, int n, int seed, double (*
     for (int i = 0; group->trained[i]; i++)
         length += snprintf(label + length, sizeof label - (size_t)length, " %s", group->trained[i]);
     snprintf(label + length, sizeof label - (size_t)length, ", seed %d", seed);
-    training t = {0};
+    lud_bench_learner t = {0};
     double spent = 0.0;
     lud_status status = open_learner(group, false, seed, &t, error);
     if (!status) status = lud_bench_learn(t.learner, label, &spent, error);
@@ -193,7 +179,7 @@ static lud_status train(const training_result *group, int n, int seed, double (*
         status = group[r].evaluated[0] ? transfer(&group[r], seed, t.learner, to, error)
                                        : evaluate(t.learner, group[r].column, to, error);
     }
-    close_learner(&t);
+    lud_bench_learner_close(&t);
     return status;
 }
 
