@@ -419,4 +419,5 @@ const lud_policy_kind lud_policy_heuristic = {.name = "heuristic",
                                               .create = create,
                                               .destroy = destroy,
                                               .act = act,
-                                              .distribution = distribution};
+                                              .distribution = distribution,
+                                              .ignores_clock = true};

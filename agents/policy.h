@@ -45,6 +45,7 @@ typedef struct lud_policy_kind {
      * from these alone: p[n_discrete of the agent], sum 1. False: they do not, in no state of the model.
      * Null: they never do. Policies without networks can be asked by several threads at once. */
     bool (*distribution)(lud_policy *policy, const uint8_t *state, int agent, int goal, double *p);
+    bool ignores_clock; /* it is the same in states that differ in their clock alone (sim/world.h) */
     /* The same for policies that remember, to be drawn: with the hidden bytes that the policy has before it
      * acts in that state. False: not known. Null: it remembers nothing. */
     bool (*recalled_distribution)(lud_policy *policy, const uint8_t *state, const uint8_t *hidden, int agent,

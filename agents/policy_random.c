@@ -171,11 +171,13 @@ const lud_policy_kind lud_policy_random = {.name = "random",
                                            .create = create_random,
                                            .destroy = destroy,
                                            .act = act_random,
-                                           .distribution = distribution};
+                                           .distribution = distribution,
+                                           .ignores_clock = true};
 const lud_policy_kind lud_policy_weighted = {.name = "weighted",
                                              .about = "a fixed probability for each action",
                                              .options = &weighted_options_table,
                                              .create = create_weighted,
                                              .destroy = destroy,
                                              .act = act_random,
-                                             .distribution = distribution};
+                                             .distribution = distribution,
+                                             .ignores_clock = true};

@@ -72,7 +72,8 @@ typedef struct lud_measure {
 
 /* Where in a state its step is counted, little-endian. A world with a clock promises that successors differ
  * from their state's count by one more, and that states which differ in it alone have successors which do so
- * too, in the same order and as likely, but for those at max_steps, which have none. */
+ * too, in the same order and as likely, but for those at max_steps, which have none; they achieve the same
+ * goals. */
 typedef struct lud_clock {
     size_t offset, bytes; /* 0 bytes: no clock */
 } lud_clock;

@@ -248,6 +248,61 @@ static void test_keyboard_takes_over(void **state) {
     model->world->free(model);
 }
 
+/* What says that it does not look at the clock does not; a script does. */
+static void test_the_clock_is_ignored(void **state) {
+    (void)state;
+    static const char *const doors[] = {"#######", "#>.L.e#", "#k.#.V#", "#######"};
+    static const struct {
+        const char *text;
+        bool ignores;
+    } cases[] = {{"type: heuristic\n", true},
+                 {"type: random\n", true},
+                 {"type: script\nactions: [forward, left, right]\n", false}};
+    static const lud_grid_goal goal = {
+        .x1 = 5, .y1 = 2, .x2 = 5, .y2 = 2, .cell = true, .weight = 1, .agent = -1};
+    lud_model *model = grid_create(doors, 4, LUD_ACTIONS_FULL, &goal, 1);
+    const lud_clock *clock = &model->layout.clock;
+    assert_true(clock->bytes > 0);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        lud_arena *arena = lud_arena_create(0);
+        lud_tree *tree;
+        lud_policy *policy;
+        lud_error error = {0};
+        assert_int_equal(
+            lud_tree_read_text(arena, "test.yaml", cases[i].text, strlen(cases[i].text), &tree, NULL),
+            LUD_OK);
+        if (lud_policy_create(model, tree, "test.yaml", &policy, &error)) fail_msg("%s", error.text);
+        assert_true(policy->kind->ignores_clock == cases[i].ignores);
+        uint8_t *at = grid_start(model), *later = calloc(1, model->layout.state_bytes);
+        bool same = true;
+        for (uint32_t step = 0; step < 60; step++) {
+            double p[2][16];
+            const uint32_t tick = step;
+            memcpy(later, at, model->layout.state_bytes);
+            later[clock->offset] = (uint8_t)(later[clock->offset] + 1 + step % 7);
+            for (int agent = 0; agent < model->layout.n_agents; agent++) {
+                const int goal_of = model->world->n_goals(model, agent) > 0 ? 0 : -1;
+                assert_true(lud_policy_distribution(policy, at, agent, goal_of, p[0]));
+                assert_true(lud_policy_distribution(policy, later, agent, goal_of, p[1]));
+                same &= !memcmp(p[0], p[1], (size_t)model->layout.actions[agent].n_discrete * sizeof(double));
+            }
+            int32_t actions[3];
+            for (int agent = 0; agent < 3; agent++)
+                actions[agent] = (int32_t)lud_below(
+                    lud_draw((lud_random_key){5, step}, 0, (uint32_t)agent, LUD_PURPOSE_USER, 0).v[0],
+                    (uint32_t)model->layout.actions[agent].n_discrete);
+            model->world->step(model, (lud_range){.seed = 5, .n = 1, .tick = &tick}, at,
+                               (lud_actions){.discrete = actions}, (lud_outcome){0});
+        }
+        assert_true(same == cases[i].ignores);
+        free(at);
+        free(later);
+        lud_policy_destroy(policy);
+        lud_arena_destroy(arena);
+    }
+    model->world->free(model);
+}
+
 static void check_message(const lud_model *model, const char *text, const char *expected) {
     lud_error error = {0};
     lud_cast *cast = cast_from(model, text, &error);
@@ -301,6 +356,7 @@ int main(void) {
         cmocka_unit_test(test_goals),
         cmocka_unit_test(test_script),
         cmocka_unit_test(test_keyboard_takes_over),
+        cmocka_unit_test(test_the_clock_is_ignored),
         cmocka_unit_test(test_messages),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

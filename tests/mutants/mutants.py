@@ -33,7 +33,7 @@ LEFT_OUT = re.compile(r"^kernels/(cuda/|device\.|cpu/onednn|cpu/cpu_device|grid_
                       r"particle_upload|f64\.c$|\.cuh?$|_text\.c$|store/events")
 TESTS = ("kernels", "sim", "agents", "learn", "cli")
 # These look for other things: refused memory, a GPU, documents.
-OTHER_TESTS = re.compile(r"out_of_memory|cuda|thread_counts|starved|documents|first_hour|test_cli|examples|fixtures|plot|signals")
+OTHER_TESTS = re.compile(r"out_of_memory|cuda|thread_counts|starved|documents|first_hour|test_cli|examples|fixtures|plot|signals|hosts")
 SANITIZE = "-fsanitize=address,bounds"
 # Processor time of all tests that are tried on one mutant, without it; the quickest come first.
 MOST_SECONDS = 40

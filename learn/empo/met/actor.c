@@ -22,14 +22,20 @@ struct lud_empo_actor {
     lud_empo_environments env;
     int64_t *last_step; /* [n] steps after which the episode ends, 0: no limit but the world's */
     int64_t *node;      /* [n] */
+    int *level;         /* [n] */
     double *record;
     int32_t *joint;        /* [n_agents] */
     lud_empo_kinds *kinds; /* with restart_from: configurations */
+    uint8_t *shown;        /* [state_bytes] */
     lud_empo_actor_counts counts;
 };
 
 static lud_words draw(const lud_empo_actor *a, int e, uint32_t agent, lud_purpose purpose, uint32_t lane) {
     return lud_draw((lud_random_key){a->env.seed, (uint32_t)e}, a->env.tick[e], agent, purpose, lane);
+}
+
+static bool at_end_only(const lud_empo_met *met, int64_t node) {
+    return lud_empo_met_levels(met) > 1 && lud_empo_met_highest(met, node) == 0;
 }
 
 /* Begins in a met state, if chance will have it so: of some drawn that which somebody acted in least. */
@@ -54,12 +60,13 @@ static bool restart(lud_empo_actor *a, int e) {
         const lud_words place = draw(a, e, NOBODY, LUD_PURPOSE_EXPLORE, LANE_RESTART + 1 + (uint32_t)i);
         int64_t node = (int64_t)(lud_unit53(place.v[0], place.v[1]) * (double)n);
         if (o->restart_from != LUD_EMPO_SUCCESSORS) node = lud_empo_met_expanded_at(a->met, node);
-        if (lud_empo_met_terminal(a->met, node)) continue;
+        if (lud_empo_met_terminal(a->met, node) || at_end_only(a->met, node)) continue;
         if (best < 0 || lud_empo_met_visits(a->met, node) < lud_empo_met_visits(a->met, best)) best = node;
     }
     if (best < 0) return false;
-    memcpy(lud_empo_environments_state(&a->env, e), lud_empo_met_state(a->met, best),
-           a->model->layout.state_bytes);
+    const lud_words time = draw(a, e, NOBODY, LUD_PURPOSE_EXPLORE, LANE_RESTART + 1 + MAX_CHOICES);
+    lud_empo_met_state(a->met, best, lud_empo_met_some_level(a->met, best, lud_unit53(time.v[0], time.v[1])),
+                       lud_empo_environments_state(&a->env, e));
     a->last_step[e] = o->restart_steps;
     a->counts.restarts++;
     return true;
@@ -91,9 +98,11 @@ lud_status lud_empo_actor_create(const lud_empo_learner_options *options, lud_em
     if (complete) {
         a->last_step = lud_arena_take_array(a->arena, n, sizeof *a->last_step);
         a->node = lud_arena_take_array(a->arena, n, sizeof *a->node);
+        a->level = lud_arena_take_array(a->arena, n, sizeof *a->level);
         a->record = lud_arena_take_array(a->arena, (size_t)a->layout->record_doubles, sizeof *a->record);
         a->joint = lud_arena_take_array(a->arena, (size_t)a->model->layout.n_agents, sizeof *a->joint);
-        complete = a->last_step && a->node && a->record && a->joint;
+        a->shown = lud_arena_take_array(a->arena, a->model->layout.state_bytes, 1);
+        complete = a->shown && a->last_step && a->node && a->level && a->record && a->joint;
     }
     if (complete && options->restart_from == LUD_EMPO_CONFIGURATIONS)
         complete = (a->kinds = lud_empo_kinds_create(features, seed)) != NULL;
@@ -122,6 +131,7 @@ void lud_empo_actor_destroy(lud_empo_actor *a) {
 static lud_status expand_all(lud_empo_actor *a, lud_error *error) {
     for (int e = 0; e < a->n; e++) {
         LUD_TRY(lud_empo_met_add(a->met, lud_empo_environments_state(&a->env, e), &a->node[e], error));
+        a->level[e] = lud_empo_met_level(a->met, lud_empo_environments_state(&a->env, e));
         lud_empo_met_visit_node(a->met, a->node[e]);
         if (!lud_empo_met_expanded(a->met, a->node[e]))
             LUD_TRY(lud_empo_met_expand(a->met, a->node[e], error));
@@ -165,15 +175,15 @@ static void choose_robots(lud_empo_actor *a, int e, double epsilon) {
                     explore = draw(a, e, NOBODY, LUD_PURPOSE_EXPLORE, LANE_STEP);
     int32_t action = (int32_t)lud_below(explore.v[1], (uint32_t)n);
     if (lud_unit(explore.v[0]) >= epsilon) {
-        lud_empo_met_look(a->met, a->node[e], a->record);
+        lud_empo_met_look(a->met, a->node[e], a->level[e], a->record);
         action = lud_empo_draw(a->record + a->layout->pi_r, n, lud_unit53(w.v[0], w.v[1]));
     }
     lud_empo_robot_decode(a->layout, a->model, action, a->joint);
 }
 
 static void go_on(lud_empo_actor *a, int e, int64_t next) {
-    memcpy(lud_empo_environments_state(&a->env, e), lud_empo_met_state(a->met, next),
-           a->model->layout.state_bytes);
+    lud_empo_met_state(a->met, next, a->level[e] > 0 ? a->level[e] - 1 : 0,
+                       lud_empo_environments_state(&a->env, e));
     a->counts.steps++;
     lud_empo_environments_advance(&a->env, e);
     a->counts.achieved +=
@@ -183,17 +193,23 @@ static void go_on(lud_empo_actor *a, int e, int64_t next) {
     begin_episode(a, e);
 }
 
+/* Shows a new state to the configurations, unless it is met at the end only. */
+static void show(lud_empo_actor *a, int64_t node) {
+    if (at_end_only(a->met, node)) return;
+    lud_empo_met_state(a->met, node, lud_empo_met_highest(a->met, node), a->shown);
+    lud_empo_kinds_show(a->kinds, a->shown);
+}
+
 lud_status lud_empo_actor_step(lud_empo_actor *a, const lud_empo_now *now, double tolerance,
                                lud_error *error) {
     LUD_TRY(make_known(a, error));
     int64_t n_new;
     const uint32_t *fresh = lud_empo_met_unsaid(a->met, &n_new);
-    for (int64_t i = 0; a->kinds && i < n_new; i++)
-        lud_empo_kinds_show(a->kinds, lud_empo_met_state(a->met, fresh[i]));
+    for (int64_t i = 0; a->kinds && i < n_new; i++) show(a, fresh[i]);
     LUD_TRY(lud_empo_ask_unsaid(a->asker, error));
-    lud_empo_met_sweep(a->met, tolerance, 0);
     for (int e = 0; e < a->n; e++) {
-        choose_people(a, e, lud_empo_met_policies(a->met, a->node[e]), now->epsilon_h);
+        lud_empo_met_settle(a->met, a->node[e], tolerance);
+        choose_people(a, e, lud_empo_met_policies(a->met, a->node[e], a->level[e]), now->epsilon_h);
         choose_robots(a, e, now->epsilon_r);
         const lud_words w = draw(a, e, NOBODY, LUD_PURPOSE_TRANSITION, LANE_STEP);
         go_on(a, e,
@@ -217,48 +233,4 @@ void lud_empo_actor_visit(lud_empo_actor *a, const char *prefix, lud_checkpoint 
     snprintf(text, sizeof text, "%scounts", prefix);
     lud_checkpoint_bytes(checkpoint, text, &a->counts, sizeof a->counts);
     if (a->kinds) lud_empo_kinds_visit(a->kinds, prefix, checkpoint);
-}
-
-/* ---- all that can be reached ---- */
-
-static lud_status add_starts(lud_empo_met *met, const lud_model *model, uint64_t seed, lud_error *error) {
-    const size_t bytes = model->layout.state_bytes;
-    uint8_t *states = malloc(RESETS * bytes);
-    uint32_t *ticks = calloc(RESETS, sizeof *ticks);
-    lud_status status = states && ticks ? LUD_OK : lud_no_memory(error, "starts");
-    if (!status) model->world->reset(model, (lud_range){.seed = seed, .n = RESETS, .tick = ticks}, states);
-    for (size_t i = 0; i < RESETS && !status; i++) {
-        int64_t node;
-        status = lud_empo_met_add(met, states + i * bytes, &node, error);
-    }
-    free(states);
-    free(ticks);
-    return status;
-}
-
-lud_status lud_empo_met_close(lud_empo_met *met, const lud_model *model, uint64_t seed, int64_t most,
-                              lud_progress *progress, bool *closed, lud_error *error) {
-    enum { BEAT = 256 };
-    lud_error full = {0};
-    *closed = false;
-    LUD_TRY(lud_empo_met_restore(met, error));
-    lud_status status = add_starts(met, model, seed, &full);
-    for (int64_t node = 0; !status && node < lud_empo_met_get(met).n; node++) {
-        const lud_empo_met_figures f = lud_empo_met_get(met);
-        const int64_t living = f.n - f.terminal; /* all of them would have to be expanded */
-        if (node % BEAT == 0)
-            LUD_TRY(lud_progress_beat(progress, 0.5 * (double)living / (double)most, error));
-        if (lud_empo_met_expanded(met, node) || lud_empo_met_terminal(met, node)) continue;
-        status = f.bytes > f.most_bytes / 2 || living > most ? LUD_ERROR_LIMIT
-                                                             : lud_empo_met_expand(met, node, &full);
-    }
-    if (status == LUD_ERROR_LIMIT) {
-        lud_empo_met_clear(met);
-        return LUD_OK;
-    }
-    if (status) return lud_fail(error, status, "%s", full.text);
-    lud_empo_met_all_said(met);
-    lud_empo_met_sweep(met, 0.0, 0);
-    *closed = true;
-    return LUD_OK;
 }

@@ -23,10 +23,3 @@ typedef struct lud_empo_actor_counts {
 } lud_empo_actor_counts;
 lud_empo_actor_counts lud_empo_actor_get(const lud_empo_actor *actor);
 void lud_empo_actor_visit(lud_empo_actor *actor, const char *prefix, lud_checkpoint *checkpoint);
-
-/* Expands everything that can be reached from where worlds begin, as long as the table stays within half of
- * its memory and no more than `most` would have to be expanded, and sweeps; *closed says whether nothing is
- * left. If not, the table is empty again. Is half of the progress of an iteration. Asks now and then whether
- * to stop: LUD_INTERRUPTED, and the next call goes on. */
-lud_status lud_empo_met_close(lud_empo_met *met, const lud_model *model, uint64_t seed, int64_t most,
-                              lud_progress *progress, bool *closed, lud_error *error);

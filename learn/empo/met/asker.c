@@ -6,6 +6,7 @@ bool lud_empo_asker_create(lud_empo_values *values, lud_empo_met *met, lud_empo_
     LUD_TAKE(&a->arrays, a->record, n * words);
     LUD_TAKE(&a->arrays, a->records, n);
     LUD_TAKE(&a->arrays, a->states, n);
+    LUD_TAKE(&a->arrays, a->levels, n * values->features->grid->model.layout.state_bytes);
     LUD_TAKE(&a->arrays, a->v_h_e, n * (size_t)values->features->layout.n_goals);
     LUD_TAKE(&a->arrays, a->v_r, n);
     for (size_t i = 0; !a->arrays.failed && i < n; i++) a->records[i] = a->record + i * words;
@@ -30,13 +31,22 @@ lud_status lud_empo_ask(lud_empo_asker *a, int64_t n, const uint8_t *const *stat
 }
 
 lud_status lud_empo_ask_nodes(lud_empo_asker *a, int64_t n, const uint32_t *nodes, lud_error *error) {
-    const size_t goals = (size_t)a->values->features->layout.n_goals;
-    for (int64_t first = 0; first < n; first += LUD_EMPO_ASKED) {
-        const int64_t some = n - first < LUD_EMPO_ASKED ? n - first : LUD_EMPO_ASKED;
-        for (int64_t i = 0; i < some; i++) a->states[i] = lud_empo_met_state(a->met, nodes[first + i]);
-        LUD_TRY(lud_empo_ask(a, some, a->states, error));
+    const size_t goals = (size_t)a->values->features->layout.n_goals,
+                 bytes = a->values->features->grid->model.layout.state_bytes;
+    int n_knots;
+    const int32_t *knots = lud_empo_met_knots(a->met, &n_knots);
+    const int64_t at_once = LUD_EMPO_ASKED / n_knots;
+    for (int64_t first = 0; first < n; first += at_once) {
+        const int64_t some = n - first < at_once ? n - first : at_once;
+        for (int64_t i = 0; i < some * n_knots; i++) {
+            uint8_t *state = a->levels + (size_t)i * bytes;
+            lud_empo_met_state(a->met, nodes[first + i / n_knots], knots[i % n_knots], state);
+            a->states[i] = state;
+        }
+        LUD_TRY(lud_empo_ask(a, some * n_knots, a->states, error));
         for (int64_t i = 0; i < some; i++)
-            lud_empo_met_set(a->met, nodes[first + i], a->v_h_e + (size_t)i * goals, (double)a->v_r[i]);
+            lud_empo_met_set(a->met, nodes[first + i], a->v_h_e + (size_t)(i * n_knots) * goals,
+                             a->v_r + i * n_knots);
     }
     return LUD_OK;
 }

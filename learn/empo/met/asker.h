@@ -11,6 +11,7 @@ typedef struct lud_empo_asker {
     int32_t *record;
     const int32_t **records;
     const uint8_t **states;
+    uint8_t *levels;    /* [LUD_EMPO_ASKED][state_bytes] states of the table at its knots */
     float *v_h_e, *v_r; /* [LUD_EMPO_ASKED][n_goals], [LUD_EMPO_ASKED] of the last call */
 } lud_empo_asker;
 

@@ -19,6 +19,7 @@ struct lud_empo_fit {
     lud_empo_staging staging;
     lud_upload_batch upload;
     lud_arrays arrays;
+    uint8_t *state;
     int32_t *record;
     const int32_t **records;
     double *look;             /* a record of the exact solver's kind */
@@ -33,6 +34,7 @@ static bool make_arrays(lud_empo_fit *t) {
     const size_t n = (size_t)t->n, entries = n * (size_t)t->n_goals, words = (size_t)f->words;
     lud_arrays *a = &t->arrays;
     a->device = t->device;
+    LUD_TAKE(a, t->state, f->grid->model.layout.state_bytes);
     LUD_TAKE(a, t->record, n * words);
     LUD_TAKE(a, t->records, n);
     LUD_TAKE(a, t->look, (size_t)f->layout.record_doubles);
@@ -91,8 +93,10 @@ static void draw_batch(lud_empo_fit *t, int64_t step) {
                                      (uint32_t)(step >> 32), LUD_PURPOSE_SHUFFLE, 1);
         const int64_t node =
             lud_empo_met_expanded_at(t->met, (int64_t)(lud_unit53(w.v[0], w.v[1]) * (double)expanded));
-        lud_empo_features_encode(f, lud_empo_met_state(t->met, node), t->record + i * f->words);
-        lud_empo_met_look(t->met, node, t->look);
+        const int level = lud_empo_met_some_level(t->met, node, lud_unit53(w.v[2], w.v[3]));
+        lud_empo_met_state(t->met, node, level, t->state);
+        lud_empo_features_encode(f, t->state, t->record + i * f->words);
+        lud_empo_met_look(t->met, node, level, t->look);
         for (int64_t g = 0; g < t->n_goals; g++)
             t->v_h_e[i * t->n_goals + g] = (float)t->look[f->layout.v_h_e + g];
         const double v_r = t->look[f->layout.v_r];

@@ -33,9 +33,9 @@ static void choose(const lud_empo_met *m, uint8_t *keep, uint32_t *scratch) {
 
 static int64_t length_of(const lud_empo_met *m, int64_t node) {
     const uint32_t *list = m->words + m->list[node];
-    int64_t end = m->n_policies + m->n_joint;
+    int64_t end = m->n_policy_words + m->n_joint;
     for (int32_t k = 0; k < m->n_joint; k++) {
-        const uint32_t word = list[m->n_policies + k];
+        const uint32_t word = list[m->n_policy_words + k];
         if (word < LUD_MET_BRANCH) continue;
         const int64_t at = word & ~LUD_MET_BRANCH, after = at + 1 + 3 * (int64_t)list[at];
         if (after > end) end = after;
@@ -45,7 +45,7 @@ static int64_t length_of(const lud_empo_met *m, int64_t node) {
 
 static void renumber(lud_empo_met *m, uint32_t *list, const uint32_t *number) {
     for (int32_t k = 0; k < m->n_joint; k++) {
-        uint32_t *word = list + m->n_policies + k, *branch = list + (*word & ~LUD_MET_BRANCH);
+        uint32_t *word = list + m->n_policy_words + k, *branch = list + (*word & ~LUD_MET_BRANCH);
         if (*word < LUD_MET_BRANCH)
             *word = number[*word];
         else
@@ -78,13 +78,16 @@ static void move_lists(lud_empo_met *m, const uint8_t *keep, const uint32_t *num
 
 /* A state takes a smaller number, or the same. */
 static void move(lud_empo_met *m, int64_t from, int64_t to) {
-    memmove(m->states + (size_t)to * m->state_bytes, lud_empo_met_state(m, from), m->state_bytes);
-    memmove(lud_met_row(m, to), lud_met_row(m, from), m->stride * sizeof *m->rows);
+    memmove(m->states + (size_t)to * m->state_bytes, lud_empo_met_bytes_of(m, from), m->state_bytes);
+    for (int level = 0; level < m->n_levels; level++)
+        memmove(lud_met_row(m, to, level), lud_met_row(m, from, level), m->stride * sizeof **m->rows);
+    memmove(m->marks + (size_t)to * m->mark_words, m->marks + (size_t)from * m->mark_words,
+            m->mark_words * sizeof *m->marks);
     m->flags[to] = m->flags[from];
     m->list[to] = m->list[from];
     m->seen[to] = m->seen[from];
     m->visits[to] = m->visits[from];
-    m->left[to] = m->left[from];
+    m->highest[to] = m->highest[from];
 }
 
 static void move_states(lud_empo_met *m, const uint32_t *number) {
@@ -129,16 +132,18 @@ lud_status lud_empo_met_forget(lud_empo_met *m, lud_error *error) {
     uint32_t next = 0;
     for (size_t i = 0; i < n; i++) number[i] = number[i] ? next++ : LUD_MET_NONE;
     move_lists(m, keep, number);
-    m->n_marks = 0;
     move_states(m, number);
     lud_met_hash_again(m);
     m->n_before = 0;
     m->expansion = 0;
     for (int64_t i = 0; i < m->n_expanded; i++) lud_met_note_before(m, m->expanded[i]);
+    m->closed = false;
+    m->n_active = 0;
     for (int64_t i = 0; i < m->n; i++) {
-        const bool marked = m->flags[i] & LUD_MET_MARKED;
-        m->flags[i] &= (uint8_t)~LUD_MET_MARKED;
-        if (marked && lud_empo_met_expanded(m, i)) lud_met_mark_node(m, i);
+        if (m->flags[i] & LUD_MET_MARKED && lud_empo_met_expanded(m, i))
+            m->active[m->n_active++] = (uint32_t)i;
+        else
+            m->flags[i] &= (uint8_t)~LUD_MET_MARKED;
     }
     LUD_FREE(keep, number);
     return LUD_OK;
@@ -154,26 +159,29 @@ static const char *name_of(char text[128], const char *prefix, const char *name)
 /* What was loaded is a table: states of the model, each with the flags that it can have and finite worth. */
 static void check(lud_empo_met *m, const char *prefix, lud_checkpoint *checkpoint) {
     const lud_world *world = m->model->world;
+    const lud_clock *clock = &m->model->layout.clock;
     m->n_terminal = 0;
-    m->n_marks = 0;
     for (int64_t i = 0; i < m->n && !lud_checkpoint_status(checkpoint, NULL); i++) {
-        const uint8_t *state = lud_empo_met_state(m, i), flags = m->flags[i];
+        const uint8_t *state = lud_empo_met_bytes_of(m, i), flags = m->flags[i];
         lud_error error = {0};
         bool sound = !world->check_state || world->check_state(m->model, state, &error) == LUD_OK;
         const bool terminal = sound && world->is_terminal(m->model, state);
-        for (size_t k = 0; k < m->stride; k++) sound &= isfinite(lud_met_row(m, i)[k]) != 0;
-        sound &= lud_met_row(m, i)[m->stride - 1] < 0.0;
+        for (size_t k = 0; m->clocked && k < clock->bytes; k++) sound &= state[clock->offset + k] == 0;
+        for (int level = 0; level < m->n_levels; level++) {
+            const float *row = lud_met_row(m, i, level);
+            for (size_t k = 0; k < m->stride; k++) sound &= isfinite(row[k]) != 0;
+            sound &= row[m->stride - 1] <= 0.0f;
+        }
+        sound &= m->highest[i] >= 0 && m->highest[i] < m->n_levels;
         const uint8_t expanded_flags =
             flags & LUD_MET_EXPANDED ? LUD_MET_EXPANDED | LUD_MET_MARKED : LUD_MET_FORGOTTEN;
         sound &= terminal ? flags == LUD_MET_TERMINAL : (flags & expanded_flags) == flags;
         m->list[i] = -1;
         m->first_before[i] = LUD_MET_NONE;
         m->touched[i] = 0;
-        m->left[i] = sound && m->model->layout.max_steps > 0 && world->elapsed
-                         ? m->model->layout.max_steps - world->elapsed(m->model, state)
-                         : 0;
         m->flags[i] &= (uint8_t)~LUD_MET_MARKED;
-        if (sound && flags & LUD_MET_MARKED) lud_met_mark_node(m, i);
+        memset(m->marks + (size_t)i * m->mark_words, 0, m->mark_words * sizeof *m->marks);
+        if (sound && flags & LUD_MET_MARKED) lud_met_mark_from(m, i, lud_met_first_level(m));
         m->n_terminal += terminal;
         if (!sound)
             lud_checkpoint_fail(checkpoint, LUD_ERROR_INPUT, "%sstates: state %lld makes no sense", prefix,
@@ -201,6 +209,7 @@ static void check(lud_empo_met *m, const char *prefix, lud_checkpoint *checkpoin
 
 void lud_empo_met_visit(lud_empo_met *m, const char *prefix, lud_checkpoint *checkpoint) {
     char text[128];
+    int64_t closed = m->closed;
     struct {
         const char *name;
         int64_t *value;
@@ -210,10 +219,11 @@ void lud_empo_met_visit(lud_empo_met *m, const char *prefix, lud_checkpoint *che
                   {"room_before", &m->room_before, UINT32_MAX},
                   {"n", &m->n, INT32_MAX},
                   {"n_expanded", &m->n_expanded, INT32_MAX},
-                  {"n_unsaid", &m->n_unsaid, INT32_MAX}};
-    int64_t read[6];
+                  {"n_unsaid", &m->n_unsaid, INT32_MAX},
+                  {"closed", &closed, 1}};
+    int64_t read[7];
     const bool loading = lud_checkpoint_loading(checkpoint);
-    for (int i = 0; i < 6; i++) {
+    for (int i = 0; i < 7; i++) {
         uint64_t value = (uint64_t)*counts[i].value;
         lud_checkpoint_u64(checkpoint, name_of(text, prefix, counts[i].name), &value);
         lud_checkpoint_limit(checkpoint, text, value, (uint64_t)counts[i].most);
@@ -234,6 +244,7 @@ void lud_empo_met_visit(lud_empo_met *m, const char *prefix, lud_checkpoint *che
         m->n = read[3];
         m->n_expanded = read[4];
         m->n_unsaid = read[5];
+        m->closed = read[6] != 0;
     }
     const size_t n = (size_t)m->n;
     const struct {
@@ -242,6 +253,7 @@ void lud_empo_met_visit(lud_empo_met *m, const char *prefix, lud_checkpoint *che
         size_t bytes;
     } arrays[] = {{"states", m->states, n * m->state_bytes},
                   {"flags", m->flags, n},
+                  {"highest", m->highest, n * sizeof *m->highest},
                   {"seen", m->seen, n * sizeof *m->seen},
                   {"visits", m->visits, n * sizeof *m->visits},
                   {"expanded", m->expanded, (size_t)m->n_expanded * sizeof *m->expanded},
@@ -252,8 +264,11 @@ void lud_empo_met_visit(lud_empo_met *m, const char *prefix, lud_checkpoint *che
     for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++)
         lud_checkpoint_bytes(checkpoint, name_of(text, prefix, arrays[i].name), arrays[i].data,
                              arrays[i].bytes);
-    lud_checkpoint_tensor(checkpoint, name_of(text, prefix, "rows"), LUD_TENSOR_F64, 2,
-                          (const int64_t[]){m->n, (int64_t)m->stride}, lud_met_row(m, 0));
+    for (int level = 0; level < m->n_levels; level++) {
+        snprintf(text, sizeof text, "%srows.%d", prefix, level);
+        lud_checkpoint_tensor(checkpoint, text, LUD_TENSOR_F32, 2,
+                              (const int64_t[]){m->n, (int64_t)m->stride}, m->rows[level]);
+    }
     if (loading && !lud_checkpoint_status(checkpoint, NULL)) {
         check(m, prefix, checkpoint);
         lud_met_hash_again(m);

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <omp.h>
 #include <xxhash.h>
 
 #include "base/progress.h"
@@ -16,9 +17,10 @@ enum { FIRST_ROOM = 256 };
 /* ---- memory ---- */
 
 static size_t bytes_of_a_state(const lud_empo_met *m) {
-    return m->state_bytes + sizeof *m->flags + m->stride * sizeof *m->rows + sizeof *m->list +
-           sizeof *m->first_before + sizeof *m->touched + sizeof *m->seen + sizeof *m->visits +
-           sizeof *m->left + sizeof *m->unsaid + sizeof *m->expanded + sizeof *m->marks;
+    return m->state_bytes + sizeof *m->flags + (size_t)m->n_levels * m->stride * sizeof **m->rows +
+           sizeof *m->list + sizeof *m->first_before + sizeof *m->touched + sizeof *m->seen +
+           sizeof *m->visits + sizeof *m->highest + sizeof *m->unsaid + sizeof *m->expanded +
+           m->mark_words * sizeof *m->marks + sizeof *m->active + sizeof *m->work + sizeof *m->changed;
 }
 
 static int64_t slots_for(int64_t room) {
@@ -40,7 +42,7 @@ void lud_met_hash_again(lud_empo_met *m) {
     const uint64_t mask = (uint64_t)m->n_slots - 1;
     memset(m->slots, 0, (size_t)m->n_slots * sizeof *m->slots);
     for (int64_t node = 0; node < m->n; node++) {
-        uint64_t i = XXH3_64bits(lud_empo_met_state(m, node), m->state_bytes) & mask;
+        uint64_t i = XXH3_64bits(lud_empo_met_bytes_of(m, node), m->state_bytes) & mask;
         while (m->slots[i]) i = (i + 1) & mask;
         m->slots[i] = (uint32_t)(node + 1);
     }
@@ -48,13 +50,16 @@ void lud_met_hash_again(lud_empo_met *m) {
 
 static bool grow_states(lud_empo_met *m, int64_t room) {
     const size_t n = (size_t)room;
+    for (int level = 0; level < m->n_levels; level++)
+        if (!lud_grow(&m->rows[level], n * m->stride, sizeof **m->rows)) return false;
     if (!lud_grow(&m->states, n, m->state_bytes) || !lud_grow(&m->flags, n, sizeof *m->flags) ||
-        !lud_grow(&m->rows, (n + 1) * m->stride, sizeof *m->rows) ||
         !lud_grow(&m->list, n, sizeof *m->list) || !lud_grow(&m->first_before, n, sizeof *m->first_before) ||
         !lud_grow(&m->touched, n, sizeof *m->touched) || !lud_grow(&m->seen, n, sizeof *m->seen) ||
-        !lud_grow(&m->visits, n, sizeof *m->visits) || !lud_grow(&m->left, n, sizeof *m->left) ||
+        !lud_grow(&m->visits, n, sizeof *m->visits) || !lud_grow(&m->highest, n, sizeof *m->highest) ||
         !lud_grow(&m->unsaid, n, sizeof *m->unsaid) || !lud_grow(&m->expanded, n, sizeof *m->expanded) ||
-        !lud_grow(&m->marks, n, sizeof *m->marks))
+        !lud_grow(&m->marks, n * m->mark_words, sizeof *m->marks) ||
+        !lud_grow(&m->active, n, sizeof *m->active) || !lud_grow(&m->work, n, sizeof *m->work) ||
+        !lud_grow(&m->changed, n, sizeof *m->changed))
         return false;
     const int64_t slots = slots_for(room);
     if (slots != m->n_slots) {
@@ -109,16 +114,46 @@ static lud_status no_room(const lud_empo_met *m, bool failed, lud_error *error) 
                     lud_format_memory((double)m->most_bytes, most));
 }
 
+/* Levels, those that networks are asked about, and whether people do the same at each. */
+static bool lay_out_levels(lud_empo_met *m) {
+    const lud_layout *layout = &m->model->layout;
+    const lud_policy *people = m->prior->policy;
+    m->clocked = layout->clock.bytes > 0 && layout->max_steps > 0 && m->model->world->elapsed &&
+                 layout->max_steps <= LUD_EMPO_MET_MOST_STEPS;
+    m->n_levels = m->clocked ? layout->max_steps + 1 : 1;
+    m->mark_words = ((size_t)m->n_levels + 63) / 64;
+    m->lowest = m->n_levels;
+    m->policy_levels = m->clocked && !(people && people->kind->ignores_clock) ? m->n_levels - 1 : 1;
+    m->n_policy_words = m->policy_levels * m->n_policies;
+    /* every one at first, then a quarter further each: worth settles where there is much time left */
+    for (int level = lud_met_first_level(m); m->n_knots < LUD_MET_MOST_KNOTS - 1 && level < m->n_levels - 1;
+         level += level < 4 ? 1 : level / 4)
+        m->knots[m->n_knots++] = level;
+    m->knots[m->n_knots++] = m->n_levels - 1;
+    m->rows = lud_arena_take_array(m->arena, (size_t)m->n_levels, sizeof *m->rows);
+    if (m->rows) memset(m->rows, 0, (size_t)m->n_levels * sizeof *m->rows);
+    return m->rows != NULL;
+}
+
+static bool take_scratch(lud_empo_met *m, lud_met_scratch *scratch) {
+    double *memory = lud_arena_take_array(m->arena, lud_empo_scratch_doubles(&m->game), sizeof *memory);
+    scratch->record = lud_arena_take_array(m->arena, (size_t)m->game.record_doubles, sizeof(double));
+    scratch->row = lud_arena_take_array(m->arena, m->stride, sizeof(double));
+    if (memory) scratch->equations = lud_empo_scratch_in(&m->game, memory);
+    return memory && scratch->record && scratch->row;
+}
+
 static bool take_working_memory(lud_empo_met *m) {
-    double *scratch = lud_arena_take_array(m->arena, lud_empo_scratch_doubles(&m->game), sizeof *scratch);
-    m->record = lud_arena_take_array(m->arena, (size_t)m->game.record_doubles, sizeof *m->record);
+    m->n_threads = omp_get_max_threads();
+    m->scratch = lud_arena_take_array(m->arena, (size_t)m->n_threads, sizeof *m->scratch);
     m->policy = lud_arena_take_array(m->arena, (size_t)m->n_policies, sizeof *m->policy);
-    m->look_rows = lud_arena_take_array(m->arena, m->stride, sizeof *m->look_rows);
+    m->values = lud_arena_take_array(m->arena, m->stride, sizeof *m->values);
     m->own = lud_arena_take_array(m->arena, m->state_bytes, 1);
+    m->key = lud_arena_take_array(m->arena, m->state_bytes, 1);
     m->joint = lud_arena_take_array(m->arena, (size_t)m->model->layout.n_agents, sizeof *m->joint);
-    if (scratch) m->scratch = lud_empo_scratch_in(&m->game, scratch);
-    return scratch && m->record && m->policy && m->look_rows && m->own && m->joint &&
-           grow_states(m, FIRST_ROOM);
+    bool complete = m->scratch && m->policy && m->values && m->own && m->key && m->joint;
+    for (int i = 0; complete && i < m->n_threads; i++) complete = take_scratch(m, &m->scratch[i]);
+    return complete && lay_out_levels(m) && grow_states(m, FIRST_ROOM);
 }
 
 lud_status lud_empo_met_create(const lud_empo_features *features, const lud_empo_theory *theory,
@@ -152,8 +187,10 @@ lud_status lud_empo_met_create(const lud_empo_features *features, const lud_empo
 
 void lud_empo_met_destroy(lud_empo_met *m) {
     if (!m) return;
-    LUD_FREE(m->states, m->flags, m->rows, m->list, m->first_before, m->touched, m->seen, m->visits);
-    LUD_FREE(m->left, m->unsaid, m->expanded, m->marks, m->slots, m->words, m->before, m->built);
+    for (int level = 0; m->rows && level < m->n_levels; level++) free(m->rows[level]);
+    LUD_FREE(m->states, m->flags, m->list, m->first_before, m->touched, m->seen, m->visits, m->highest);
+    LUD_FREE(m->unsaid, m->expanded, m->marks, m->active, m->work, m->changed, m->slots);
+    LUD_FREE(m->words, m->before, m->built);
     lud_successors_free(&m->found);
     lud_empo_problem_destroy(m->problem);
     lud_arena_destroy(m->arena);
@@ -161,7 +198,9 @@ void lud_empo_met_destroy(lud_empo_met *m) {
 }
 
 void lud_empo_met_clear(lud_empo_met *m) {
-    m->n = m->n_unsaid = m->n_expanded = m->n_terminal = m->n_marks = m->n_words = m->n_before = 0;
+    m->n = m->n_unsaid = m->n_expanded = m->n_terminal = m->n_active = m->n_words = m->n_before = 0;
+    m->lowest = m->n_levels;
+    m->closed = false;
     lud_met_hash_again(m);
 }
 
@@ -171,9 +210,42 @@ const lud_empo_layout *lud_empo_met_layout(const lud_empo_met *m) {
 
 /* ---- states ---- */
 
-const uint8_t *lud_empo_met_state(const lud_empo_met *m, int64_t node) {
+int lud_empo_met_levels(const lud_empo_met *m) {
+    return m->n_levels;
+}
+int lud_empo_met_level(const lud_empo_met *m, const uint8_t *state) {
+    if (!m->clocked) return 0;
+    const int left = m->n_levels - 1 - m->model->world->elapsed(m->model, state);
+    return left > 0 ? left : 0;
+}
+const int32_t *lud_empo_met_knots(const lud_empo_met *m, int *n) {
+    *n = m->n_knots;
+    return m->knots;
+}
+const uint8_t *lud_empo_met_bytes_of(const lud_empo_met *m, int64_t node) {
     return m->states + (size_t)node * m->state_bytes;
 }
+int lud_empo_met_highest(const lud_empo_met *m, int64_t node) {
+    return m->highest[node];
+}
+
+int lud_empo_met_some_level(const lud_empo_met *m, int64_t node, double uniform) {
+    return m->highest[node] > 0 ? 1 + (int)(uniform * m->highest[node]) : 0;
+}
+
+/* Puts a level into the clock of a state. */
+static void set_level(const lud_empo_met *m, int level, uint8_t *state) {
+    const lud_clock *clock = &m->model->layout.clock;
+    uint64_t elapsed = (uint64_t)(m->n_levels - 1 - level);
+    for (size_t i = 0; m->clocked && i < clock->bytes; i++, elapsed >>= 8)
+        state[clock->offset + i] = (uint8_t)elapsed;
+}
+
+void lud_empo_met_state(const lud_empo_met *m, int64_t node, int level, uint8_t *state) {
+    memcpy(state, lud_empo_met_bytes_of(m, node), m->state_bytes);
+    set_level(m, level, state);
+}
+
 bool lud_empo_met_expanded(const lud_empo_met *m, int64_t node) {
     return m->flags[node] & LUD_MET_EXPANDED;
 }
@@ -193,15 +265,17 @@ uint32_t lud_empo_met_visits(const lud_empo_met *m, int64_t node) {
 int64_t lud_empo_met_expanded_at(const lud_empo_met *m, int64_t i) {
     return m->expanded[i];
 }
-const double *lud_empo_met_row(const lud_empo_met *m, int64_t node) {
-    return lud_met_row(m, node);
+void lud_empo_met_row(const lud_empo_met *m, int64_t node, int level, double *row) {
+    for (size_t k = 0; k < m->stride; k++) row[k] = (double)lud_met_row(m, node, level)[k];
 }
 
-/* The slot of a state, or the free one where it belongs. */
+/* The slot of a state, which then stands in m->key without its clock, or the free one where it belongs. */
 static uint64_t slot_of(const lud_empo_met *m, const uint8_t *state) {
     const uint64_t mask = (uint64_t)m->n_slots - 1;
-    uint64_t i = XXH3_64bits(state, m->state_bytes) & mask;
-    while (m->slots[i] && memcmp(lud_empo_met_state(m, m->slots[i] - 1), state, m->state_bytes) != 0)
+    memcpy(m->key, state, m->state_bytes);
+    if (m->clocked) memset(m->key + m->model->layout.clock.offset, 0, m->model->layout.clock.bytes);
+    uint64_t i = XXH3_64bits(m->key, m->state_bytes) & mask;
+    while (m->slots[i] && memcmp(lud_empo_met_bytes_of(m, m->slots[i] - 1), m->key, m->state_bytes) != 0)
         i = (i + 1) & mask;
     return i;
 }
@@ -210,11 +284,17 @@ int64_t lud_empo_met_find(const lud_empo_met *m, const uint8_t *state) {
     return (int64_t)m->slots[slot_of(m, state)] - 1;
 }
 
+static void set_row(lud_empo_met *m, int64_t node, int level, const double *row) {
+    for (size_t k = 0; k < m->stride; k++) lud_met_row(m, node, level)[k] = (float)row[k];
+}
+
 lud_status lud_empo_met_add(lud_empo_met *m, const uint8_t *state, int64_t *node, lud_error *error) {
     bool failed;
     uint64_t slot = slot_of(m, state);
+    const int level = lud_empo_met_level(m, state);
     if (m->slots[slot]) {
         *node = m->slots[slot] - 1;
+        if (level > m->highest[*node]) m->highest[*node] = level;
         return LUD_OK;
     }
     if (m->n == m->room) {
@@ -222,25 +302,28 @@ lud_status lud_empo_met_add(lud_empo_met *m, const uint8_t *state, int64_t *node
         slot = slot_of(m, state);
     }
     const int64_t i = *node = m->n++;
-    const lud_world *world = m->model->world;
-    memcpy(m->states + (size_t)i * m->state_bytes, state, m->state_bytes);
+    memcpy(m->states + (size_t)i * m->state_bytes, m->key, m->state_bytes);
+    memset(m->marks + (size_t)i * m->mark_words, 0, m->mark_words * sizeof *m->marks);
     m->slots[slot] = (uint32_t)(i + 1);
     m->flags[i] = 0;
     m->list[i] = -1;
     m->first_before[i] = LUD_MET_NONE;
     m->touched[i] = m->seen[i] = m->visits[i] = 0;
-    m->left[i] = m->model->layout.max_steps > 0 && world->elapsed
-                     ? m->model->layout.max_steps - world->elapsed(m->model, state)
-                     : 0;
-    if (world->is_terminal(m->model, state)) {
+    m->highest[i] = level;
+    m->closed = false;
+    const uint8_t *own = lud_empo_met_bytes_of(m, i);
+    const bool terminal = m->model->world->is_terminal(m->model, own);
+    lud_empo_met_credit(m, own, NULL, 0, m->values);
+    for (int l = 0; l < (terminal ? m->n_levels : lud_met_first_level(m)); l++) set_row(m, i, l, m->values);
+    if (terminal) {
         m->flags[i] = LUD_MET_TERMINAL;
         m->n_terminal++;
-        lud_empo_met_credit(m, state, NULL, 0, lud_met_row(m, i));
-    } else {
-        /* until somebody says better: as if the next state were the last */
-        for (size_t k = 0; k < m->stride; k++) lud_met_row(m, i)[k] = k + 1 < m->stride ? 0.5 : -1.0;
-        m->unsaid[m->n_unsaid++] = (uint32_t)i;
+        return LUD_OK;
     }
+    /* until somebody says better: as if the next state were the last */
+    for (size_t k = 0; k < m->stride; k++) m->values[k] = k + 1 < m->stride ? 0.5 : -1.0;
+    for (int l = lud_met_first_level(m); l < m->n_levels; l++) set_row(m, i, l, m->values);
+    m->unsaid[m->n_unsaid++] = (uint32_t)i;
     return LUD_OK;
 }
 
@@ -265,16 +348,27 @@ bool lud_empo_met_known(const lud_empo_met *m, const uint8_t *state, bool table,
     }
     const int64_t node = table ? lud_empo_met_find(m, state) : LUD_EMPO_UNMET;
     if (node == LUD_EMPO_UNMET || !lud_empo_met_sure(m, node)) return false;
-    memcpy(row, lud_met_row(m, node), m->stride * sizeof *row);
+    lud_empo_met_row(m, node, lud_empo_met_level(m, state), row);
     return true;
 }
 
-void lud_empo_met_set(lud_empo_met *m, int64_t node, const float *v_h_e, double v_r) {
+void lud_empo_met_set(lud_empo_met *m, int64_t node, const float *v_h_e, const float *v_r) {
     assert(!(m->flags[node] & (LUD_MET_EXPANDED | LUD_MET_TERMINAL)));
-    double *values = m->look_rows;
-    for (int32_t g = 0; g < m->game.n_goals; g++) values[g] = (double)v_h_e[g];
-    lud_empo_met_credit(m, lud_empo_met_state(m, node), values, fmin(v_r, m->game.terminal_value),
-                        lud_met_row(m, node));
+    const int32_t goals = m->game.n_goals;
+    double *row = m->scratch->row;
+    for (int i = 0; i < m->n_knots; i++) {
+        const int level = m->knots[i], before = i ? m->knots[i - 1] : level;
+        for (int32_t g = 0; g < goals; g++) m->values[g] = (double)v_h_e[i * goals + g];
+        lud_empo_met_credit(m, lud_empo_met_bytes_of(m, node), m->values,
+                            fmin((double)v_r[i], m->game.terminal_value), row);
+        set_row(m, node, level, row);
+        for (int l = before + 1; l < level; l++) {
+            const float part = (float)(l - before) / (float)(level - before);
+            const float *low = lud_met_row(m, node, before), *high = lud_met_row(m, node, level);
+            for (size_t k = 0; k < m->stride; k++)
+                lud_met_row(m, node, l)[k] = (1.0f - part) * low[k] + part * high[k];
+        }
+    }
     lud_met_mark_before(m, node);
 }
 
@@ -305,8 +399,19 @@ static bool room_to_build(lud_empo_met *m, int64_t more) {
     return true;
 }
 
+/* A new state is worth what the one before it is, until somebody says better. */
+static void inherit(lud_empo_met *m, int64_t from, int64_t to) {
+    for (int l = lud_met_first_level(m); l < m->n_levels; l++) {
+        lud_empo_met_row(m, from, l, m->values);
+        for (size_t k = 0; k + 1 < m->stride; k++) m->values[k] /= fmax(m->game.gamma_h, 1e-9);
+        lud_empo_met_credit(m, lud_empo_met_bytes_of(m, to), m->values,
+                            m->values[m->stride - 1] / fmax(m->game.gamma_r, 1e-9), m->scratch->row);
+        set_row(m, to, l, m->scratch->row);
+    }
+}
+
 /* The row of one joint action in the list under construction. */
-static lud_status build_row(lud_empo_met *m, int32_t k, lud_error *error) {
+static lud_status build_row(lud_empo_met *m, int64_t node, int32_t k, lud_error *error) {
     lud_joint_action_decode(&m->model->layout, k, m->joint);
     LUD_TRY(m->model->world->successors(m->model, m->own, m->joint, &m->found, error));
     const int64_t n = (int64_t)m->found.n;
@@ -314,31 +419,38 @@ static lud_status build_row(lud_empo_met *m, int32_t k, lud_error *error) {
     uint32_t *branch = m->built + m->n_built;
     for (int64_t i = 0; i < n; i++) {
         int64_t to;
+        const int64_t n_before = m->n;
         LUD_TRY(lud_empo_met_add(m, m->found.states + (size_t)i * m->state_bytes, &to, error));
+        if (m->n > n_before && !lud_empo_met_terminal(m, to)) inherit(m, node, to);
         branch[1 + i] = (uint32_t)to;
     }
     if (n == 1) {
-        m->built[m->n_policies + k] = branch[1];
+        m->built[m->n_policy_words + k] = branch[1];
         return LUD_OK;
     }
     branch[0] = (uint32_t)n;
     memcpy(branch + 1 + n, m->found.probability, (size_t)n * sizeof(double));
-    m->built[m->n_policies + k] = LUD_MET_BRANCH | (uint32_t)m->n_built;
+    m->built[m->n_policy_words + k] = LUD_MET_BRANCH | (uint32_t)m->n_built;
     m->n_built += 1 + 3 * n;
     return LUD_OK;
 }
 
 static lud_status build_list(lud_empo_met *m, int64_t node, lud_error *error) {
-    memcpy(m->own, lud_empo_met_state(m, node), m->state_bytes); /* states may move */
     m->n_built = 0;
-    if (!room_to_build(m, m->n_policies + m->n_joint)) return lud_no_memory(error, "successors");
-    m->n_built = m->n_policies + m->n_joint;
-    lud_met_ask_people(m, m->own, m->policy);
-    for (int32_t i = 0; i < m->n_policies; i++) {
-        const float p = (float)m->policy[i];
-        memcpy(m->built + i, &p, sizeof p);
+    if (!room_to_build(m, m->n_policy_words + m->n_joint)) return lud_no_memory(error, "successors");
+    m->n_built = m->n_policy_words + m->n_joint;
+    const int highest = m->highest[node] > 0 || !m->clocked ? m->highest[node] : 1;
+    lud_empo_met_state(m, node, highest, m->own);
+    for (int l = 0; l < m->policy_levels; l++) {
+        if (m->policy_levels > 1) set_level(m, l + 1, m->own);
+        lud_met_ask_people(m, m->own, m->policy);
+        for (int32_t i = 0; i < m->n_policies; i++) {
+            const float p = (float)m->policy[i];
+            memcpy(m->built + l * m->n_policies + i, &p, sizeof p);
+        }
     }
-    for (int32_t k = 0; k < m->n_joint; k++) LUD_TRY(build_row(m, k, error));
+    set_level(m, highest, m->own);
+    for (int32_t k = 0; k < m->n_joint; k++) LUD_TRY(build_row(m, node, k, error));
     return LUD_OK;
 }
 
@@ -375,14 +487,16 @@ lud_status lud_empo_met_expand(lud_empo_met *m, int64_t node, lud_error *error) 
     LUD_TRY(list_successors(m, node, error));
     m->flags[node] = (uint8_t)((m->flags[node] & ~LUD_MET_FORGOTTEN) | LUD_MET_EXPANDED);
     m->expanded[m->n_expanded++] = (uint32_t)node;
-    lud_met_mark_node(m, node);
+    lud_met_mark_from(m, node, lud_met_first_level(m));
     return LUD_OK;
 }
 
-lud_status lud_empo_met_restore(lud_empo_met *m, lud_error *error) {
+lud_status lud_empo_met_restore(lud_empo_met *m, lud_progress *progress, lud_error *error) {
+    enum { BEAT = 256 };
     for (int64_t i = 0; i < m->n_expanded; i++) {
         const int64_t node = m->expanded[i];
         if (m->list[node] >= 0) continue;
+        if (i % BEAT == 0) LUD_TRY(lud_progress_beat(progress, 0, error));
         LUD_TRY(list_successors(m, node, error));
     }
     return LUD_OK;
@@ -395,8 +509,9 @@ int64_t lud_empo_met_next(const lud_empo_met *m, int64_t node, int32_t joint_act
     return row.node[i];
 }
 
-const float *lud_empo_met_policies(const lud_empo_met *m, int64_t node) {
-    return (const float *)(const void *)(m->words + m->list[node]); /* words of either type */
+const float *lud_empo_met_policies(const lud_empo_met *m, int64_t node, int level) {
+    const int64_t at = m->list[node] + (m->policy_levels > 1 ? (int64_t)(level - 1) * m->n_policies : 0);
+    return (const float *)(const void *)(m->words + at); /* words of either type */
 }
 
 /* ---- figures ---- */
@@ -412,5 +527,5 @@ lud_empo_met_figures lud_empo_met_get(const lud_empo_met *m) {
 }
 
 bool lud_empo_met_complete(const lud_empo_met *m) {
-    return m->n > 0 && m->n == m->n_expanded + m->n_terminal;
+    return m->n > 0 && (m->closed || m->n == m->n_expanded + m->n_terminal);
 }

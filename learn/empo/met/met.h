@@ -1,20 +1,26 @@
 /* The states that a learner of EMPO has met: a graph in bounded memory with what each state is worth.
  *
- * A state is known by its bytes. One that was expanded has the list of the successors of all joint actions,
- * which are exact, and what people do in it; from these and from the worth of its successors its own follows
- * by equations (4) to (9) of one state (learn/empo/equations.h), the exact solver's. Successors that were not
- * expanded stand at the rim: their worth is what somebody says of them (lud_empo_met_set), a network. Where
- * worth changes, the states before it are computed anew, those with the fewest steps left first (prioritised
- * sweeping; Moore and Atkeson, Machine Learning 13, 1993): with remaining steps in the state the graph has no
- * cycles and one pass is exact. A table without a rim is the solution. */
+ * Where the world has a clock (sim/world.h) that ends it within LUD_EMPO_MET_MOST_STEPS, what stands in the
+ * table is a state without it, with its worth for every number of remaining steps, its levels: what follows
+ * is the same at any time. Level 0 is the end; the worth of level l follows from level l - 1 of the
+ * successors. Else states stand there as they are, with one level, 0, which follows from that of others. A
+ * state in these comments is one of these, known by its bytes.
+ *
+ * One that was expanded has the list of the successors of all joint actions, which are exact, and what people
+ * do in it; from these and from the worth of its successors its own follows by equations (4) to (9) of one
+ * state (learn/empo/equations.h), the exact solver's. Successors that were not expanded stand at the rim:
+ * their worth is what somebody says of them (lud_empo_met_set), a network. Where worth changes, the states
+ * before it are computed anew, level by level (sweeping as in Moore and Atkeson, Machine Learning 13, 1993);
+ * one pass is exact where there is a clock. A table without a rim is the solution. */
 #pragma once
 
+#include "base/progress.h"
 #include "learn/empo/exact/exact.h"
 #include "learn/empo/people/prior.h"
 
 typedef struct lud_empo_met lud_empo_met;
 
-enum { LUD_EMPO_UNMET = -1 };
+enum { LUD_EMPO_UNMET = -1, LUD_EMPO_MET_MOST_STEPS = 1000 };
 
 /* Of `theory` all counts; X_h is at least power_floor. The features, the prior and the model must outlive it.
  * Never holds more than most_bytes. */
@@ -25,12 +31,17 @@ lud_status lud_empo_met_create(const lud_empo_features *features, const lud_empo
 void lud_empo_met_destroy(lud_empo_met *met);
 const lud_empo_layout *lud_empo_met_layout(const lud_empo_met *met);
 
-/* The number of a state, or LUD_EMPO_UNMET. Numbers hold until the next lud_empo_met_forget. */
+/* Levels that there are, and the level of a state of the world: its remaining steps. */
+int lud_empo_met_levels(const lud_empo_met *met);
+int lud_empo_met_level(const lud_empo_met *met, const uint8_t *state);
+/* The number of a state at whatever level, or LUD_EMPO_UNMET. Numbers hold until the next
+ * lud_empo_met_forget. */
 int64_t lud_empo_met_find(const lud_empo_met *met, const uint8_t *state);
 /* The same of a state that joins, unexpanded, when it is new. LUD_ERROR_LIMIT: there is no room. */
 lud_status lud_empo_met_add(lud_empo_met *met, const uint8_t *state, int64_t *node, lud_error *error);
 /* Lists the successors of a state that is not terminal and was not expanded, and marks it for the next sweep.
- * LUD_ERROR_LIMIT: there is no room; the state is as it was. */
+ * Until somebody says better, new ones are worth what this one is. LUD_ERROR_LIMIT: there is no room; the
+ * state is as it was. */
 lud_status lud_empo_met_expand(lud_empo_met *met, int64_t node, lud_error *error);
 /* Makes room: about half of the expanded states, those that lud_empo_met_visit was called for least recently,
  * lose their successors, and states that follow none of the others leave. The worth of those that stay does
@@ -39,8 +50,15 @@ lud_status lud_empo_met_forget(lud_empo_met *met, lud_error *error);
 /* Empties it. */
 void lud_empo_met_clear(lud_empo_met *met);
 
-const uint8_t *lud_empo_met_state(const lud_empo_met *met, int64_t node);
+/* Its bytes, with the clock at 0; and the world's state at one of its levels, into state[state_bytes]. */
+const uint8_t *lud_empo_met_bytes_of(const lud_empo_met *met, int64_t node);
+void lud_empo_met_state(const lud_empo_met *met, int64_t node, int level, uint8_t *state);
+/* The highest level at which it is known to occur; 0: only at the end, and it need not be expanded. */
+int lud_empo_met_highest(const lud_empo_met *met, int64_t node);
+/* One of the levels from 1 to that by `uniform` in [0, 1); 0 where there is none. */
+int lud_empo_met_some_level(const lud_empo_met *met, int64_t node, double uniform);
 bool lud_empo_met_expanded(const lud_empo_met *met, int64_t node);
+/* The world ends in it at every level. */
 bool lud_empo_met_terminal(const lud_empo_met *met, int64_t node);
 /* Its worth comes from a look-ahead, though its successors may be forgotten, or from the world's end. */
 bool lud_empo_met_sure(const lud_empo_met *met, int64_t node);
@@ -50,50 +68,65 @@ uint32_t lud_empo_met_visits(const lud_empo_met *met, int64_t node);
 /* The successor of an expanded state under a joint action that `uniform` in [0, 1) draws. */
 int64_t lud_empo_met_next(const lud_empo_met *met, int64_t node, int32_t joint_action, double uniform);
 /* What people do in an expanded state: policies[layout.policy_begin[n_humans]] */
-const float *lud_empo_met_policies(const lud_empo_met *met, int64_t node);
+const float *lud_empo_met_policies(const lud_empo_met *met, int64_t node, int level);
 
 /* States at the rim that nobody has said anything of yet, in the order of their arrival: [*n]. They leave the
  * list by lud_empo_met_set. */
 const uint32_t *lud_empo_met_unsaid(const lud_empo_met *met, int64_t *n);
-/* The worth of a state at the rim: v_h_e[n_goals], v_r < 0. */
-void lud_empo_met_set(lud_empo_met *met, int64_t node, const float *v_h_e, double v_r);
+/* Some of the levels, rising, the highest among them: [*n]. */
+const int32_t *lud_empo_met_knots(const lud_empo_met *met, int *n);
+/* The worth of a state at the rim at these levels: v_h_e[n][n_goals], v_r[n] < 0. In between it lies on
+ * straight lines. */
+void lud_empo_met_set(lud_empo_met *met, int64_t node, const float *v_h_e, const float *v_r);
 /* Empties the list; states in it keep what they have. */
 void lud_empo_met_all_said(lud_empo_met *met);
 /* Marks every expanded state. */
 void lud_empo_met_mark_all(lud_empo_met *met);
-/* Computes all marked states anew, and those before them where worth has changed by more than `tolerance` of
- * itself; at most `most` (0: any number). Returns how many. */
+/* Computes all that is marked anew, and the states before where worth has changed by more than `tolerance` of
+ * itself; about `most` levels of states (0: any number). Returns how many; the threads of the machine share
+ * them. */
 int64_t lud_empo_met_sweep(lud_empo_met *met, double tolerance, int64_t most);
 
-/* Equations (4) to (9) in an expanded state, from the present worth of its successors:
- * record[layout.record_doubles] without V_h^m. */
-void lud_empo_met_look(lud_empo_met *met, int64_t node, double *record);
+/* The same of one expanded state, where it is marked; those before it wait for the next sweep. */
+void lud_empo_met_settle(lud_empo_met *met, int64_t node, double tolerance);
+
+/* Equations (4) to (9) in an expanded state at a level that is not the end, from the present worth of its
+ * successors: record[layout.record_doubles] without V_h^m. */
+void lud_empo_met_look(lud_empo_met *met, int64_t node, int level, double *record);
 /* The same for any state whose rows the caller has: row[n_joint_actions] pointers to [n_goals + 1]
  * expectations of what the successors are worth. policies[layout.policy_begin[n_humans]] is what people do
  * there; null: the prior is asked. */
 void lud_empo_met_look_from(lud_empo_met *met, const uint8_t *state, const double *policies,
                             const double *const *row, double *record);
-/* row[n_goals + 1] of a state, from its values; null v_h_e: of a terminal state. And the row that a met state
- * has. */
+/* row[n_goals + 1] of a state of the world, from its values; null v_h_e: of a terminal state. And the row
+ * that a met state has. */
 void lud_empo_met_credit(const lud_empo_met *met, const uint8_t *state, const double *v_h_e, double v_r,
                          double *row);
-const double *lud_empo_met_row(const lud_empo_met *met, int64_t node);
+void lud_empo_met_row(const lud_empo_met *met, int64_t node, int level, double *row);
 /* row[n_goals + 1] where nobody has to guess it: of a terminal state, and with `table` of one whose worth the
- * table has computed. False, and row as it was, for all others. */
+ * table has computed. False, and row as it was, for all others. The state is one of the world's. */
 bool lud_empo_met_known(const lud_empo_met *met, const uint8_t *state, bool table, double *row);
 
 typedef struct lud_empo_met_figures {
     int64_t n, expanded, terminal; /* states; the rest are the rim */
-    int64_t computed, forgotten;   /* states computed by sweeps, expanded states forgotten, since the start */
+    int64_t computed, forgotten; /* levels of states computed by sweeps, expanded states forgotten, so far */
     size_t bytes, most_bytes;
 } lud_empo_met_figures;
 lud_empo_met_figures lud_empo_met_get(const lud_empo_met *met);
-/* No state is at the rim. */
+/* No state is at the rim, but for those that occur at the end only. */
 bool lud_empo_met_complete(const lud_empo_met *met);
 /* Expanded state number i of lud_empo_met_get().expanded. */
 int64_t lud_empo_met_expanded_at(const lud_empo_met *met, int64_t i);
 
 /* States and their worth, which is what acting needs. What is loaded has no successors yet:
- * lud_empo_met_restore lists those of all expanded states, for training to go on. */
+ * lud_empo_met_restore lists those of all expanded states, for training to go on; LUD_INTERRUPTED: the next
+ * call goes on. */
 void lud_empo_met_visit(lud_empo_met *met, const char *prefix, lud_checkpoint *checkpoint);
-lud_status lud_empo_met_restore(lud_empo_met *met, lud_error *error);
+lud_status lud_empo_met_restore(lud_empo_met *met, lud_progress *progress, lud_error *error);
+
+/* Expands everything that can be reached from where worlds begin, as long as it fits the memory and no more
+ * than `most` would have to be expanded, and sweeps; *closed says whether nothing is left. If not, the table
+ * is empty again. Is half of the progress of an iteration. Asks now and then whether to stop:
+ * LUD_INTERRUPTED, and the next call goes on. */
+lud_status lud_empo_met_close(lud_empo_met *met, const lud_model *model, uint64_t seed, int64_t most,
+                              lud_progress *progress, bool *closed, lud_error *error);

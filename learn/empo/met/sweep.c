@@ -1,90 +1,93 @@
 #include <math.h>
 #include <string.h>
 
+#include <omp.h>
+
 #include "learn/empo/met/met_inside.h"
 
-/* ---- marked states: a heap, the fewest remaining steps first ---- */
+/* ---- marks ---- */
 
-static void swap(lud_met_mark *a, lud_met_mark *b) {
-    const lud_met_mark c = *a;
-    *a = *b;
-    *b = c;
-}
-
-void lud_met_mark_node(lud_empo_met *m, int64_t node) {
-    enum { ORDER_BITS = 44 };
+static void note_active(lud_empo_met *m, int64_t node, int level) {
+    if (level < m->lowest) m->lowest = level;
     if (m->flags[node] & LUD_MET_MARKED) return;
     m->flags[node] |= LUD_MET_MARKED;
-    const uint64_t left = (uint64_t)(m->left[node] > 0 ? m->left[node] : 0);
-    int64_t i = m->n_marks++;
-    m->marks[i] =
-        (lud_met_mark){left << ORDER_BITS | (m->order++ & ((UINT64_C(1) << ORDER_BITS) - 1)), (uint32_t)node};
-    for (; i > 0 && m->marks[i].key < m->marks[(i - 1) / 2].key; i = (i - 1) / 2)
-        swap(&m->marks[i], &m->marks[(i - 1) / 2]);
+    m->active[m->n_active++] = (uint32_t)node;
 }
 
-static int64_t take_first(lud_empo_met *m) {
-    const int64_t node = m->marks[0].node;
-    m->marks[0] = m->marks[--m->n_marks];
-    for (int64_t i = 0;;) {
-        int64_t least = i;
-        for (int64_t k = 2 * i + 1; k <= 2 * i + 2 && k < m->n_marks; k++)
-            if (m->marks[k].key < m->marks[least].key) least = k;
-        if (least == i) break;
-        swap(&m->marks[i], &m->marks[least]);
-        i = least;
-    }
-    m->flags[node] &= (uint8_t)~LUD_MET_MARKED;
-    return node;
+static uint64_t *word_of(const lud_empo_met *m, int64_t node, int level) {
+    return &m->marks[(size_t)node * m->mark_words + (size_t)level / 64];
+}
+
+static void mark(lud_empo_met *m, int64_t node, int level) {
+    *word_of(m, node, level) |= UINT64_C(1) << level % 64;
+    note_active(m, node, level);
+}
+
+void lud_met_mark_from(lud_empo_met *m, int64_t node, int level) {
+    for (int l = level; l < m->n_levels; l++) *word_of(m, node, l) |= UINT64_C(1) << l % 64;
+    if (level < m->n_levels) note_active(m, node, level);
 }
 
 void lud_met_mark_before(lud_empo_met *m, int64_t node) {
+    const int first = m->clocked ? 2 : 0; /* level 0, the end, never changes */
     for (uint32_t b = m->first_before[node]; b != LUD_MET_NONE; b = m->before[b].next)
-        lud_met_mark_node(m, m->before[b].node);
+        lud_met_mark_from(m, m->before[b].node, first);
+}
+
+/* The same where it has changed at one level. */
+static void mark_before_level(lud_empo_met *m, int64_t node, int level) {
+    const int next = m->clocked ? level + 1 : 0;
+    if (next == m->n_levels) return;
+    for (uint32_t b = m->first_before[node]; b != LUD_MET_NONE; b = m->before[b].next)
+        mark(m, m->before[b].node, next);
 }
 
 void lud_empo_met_mark_all(lud_empo_met *m) {
-    for (int64_t i = 0; i < m->n_expanded; i++) lud_met_mark_node(m, m->expanded[i]);
+    for (int64_t i = 0; i < m->n_expanded; i++) lud_met_mark_from(m, m->expanded[i], lud_met_first_level(m));
 }
 
 /* ---- one state ---- */
 
-/* The equations' row of a state's own: its V_h^m part, which phase 2 does not read, lies in the row before.
- */
-static const double *whole_row(const lud_empo_met *m, const double *row) {
-    return row - (m->stride - 1);
-}
-
-/* The expectation of rows under joint action k, where `sum` is the scratch's. */
-static void expect(const lud_empo_met *m, lud_met_successors row, double *sum) {
+/* The expectation of what the successors of one joint action are worth at a level, sum[stride]. */
+static void expect(const lud_empo_met *m, lud_met_successors row, int level, double *sum) {
+    if (!row.probability) {
+        const float *from = lud_met_row(m, row.node[0], level);
+        for (size_t j = 0; j < m->stride; j++) sum[j] = (double)from[j];
+        return;
+    }
     memset(sum, 0, m->stride * sizeof *sum);
     for (uint32_t i = 0; i < row.n; i++) {
-        const double p = lud_met_probability(row, i), *from = lud_met_row(m, row.node[i]);
-        for (size_t j = 0; j < m->stride; j++) sum[j] += p * from[j];
+        const double p = lud_met_probability(row, i);
+        const float *from = lud_met_row(m, row.node[i], level);
+        for (size_t j = 0; j < m->stride; j++) sum[j] += p * (double)from[j];
     }
 }
 
 /* (4) to (9), once the scratch's rows and the policies stand. */
-static void finish(lud_empo_met *m, double *record) {
+static void finish(const lud_empo_met *m, lud_empo_scratch *scratch, double *record) {
     const lud_empo_state_inputs inputs = {0};
-    const int human = lud_empo_phase_2(&m->game, &m->scratch, &inputs, record, 0, 1);
+    const int human = lud_empo_phase_2(&m->game, scratch, &inputs, record, 0, 1);
     (void)human; /* power has a floor above 0 */
 }
 
-void lud_empo_met_look(lud_empo_met *m, int64_t node, double *record) {
-    const float *policies = lud_empo_met_policies(m, node);
+/* Where a joint action's row of the equations begins: its V_h^m part, which phase 2 does not read, lies
+ * before. */
+static double *expected_row(const lud_empo_met *m, const lud_empo_scratch *scratch, int32_t k) {
+    double *row = scratch->expected + (size_t)k * (size_t)m->game.width;
+    scratch->row[k] = row;
+    return row + m->stride - 1;
+}
+
+static void look(const lud_empo_met *m, lud_empo_scratch *scratch, int64_t node, int level, double *record) {
+    const float *policies = lud_empo_met_policies(m, node, level);
     for (int32_t i = 0; i < m->n_policies; i++) record[m->game.policies + i] = (double)policies[i];
-    for (int32_t k = 0; k < m->n_joint; k++) {
-        const lud_met_successors row = lud_met_row_of(m, node, k);
-        if (row.probability) {
-            double *sum = m->scratch.expected + (size_t)k * (size_t)m->game.width;
-            expect(m, row, sum + m->stride - 1);
-            m->scratch.row[k] = sum;
-        } else {
-            m->scratch.row[k] = whole_row(m, lud_met_row(m, row.node[0]));
-        }
-    }
-    finish(m, record);
+    for (int32_t k = 0; k < m->n_joint; k++)
+        expect(m, lud_met_row_of(m, node, k), lud_met_level_after(m, level), expected_row(m, scratch, k));
+    finish(m, scratch, record);
+}
+
+void lud_empo_met_look(lud_empo_met *m, int64_t node, int level, double *record) {
+    look(m, &m->scratch->equations, node, level, record);
 }
 
 void lud_empo_met_look_from(lud_empo_met *m, const uint8_t *state, const double *policies,
@@ -93,39 +96,99 @@ void lud_empo_met_look_from(lud_empo_met *m, const uint8_t *state, const double 
         memcpy(record + m->game.policies, policies, (size_t)m->n_policies * sizeof *policies);
     else
         lud_met_ask_people(m, state, record + m->game.policies);
-    for (int32_t k = 0; k < m->n_joint; k++) {
-        double *sum = m->scratch.expected + (size_t)k * (size_t)m->game.width;
-        memcpy(sum + m->stride - 1, row[k], m->stride * sizeof *sum);
-        m->scratch.row[k] = sum;
-    }
-    finish(m, record);
+    lud_empo_scratch *scratch = &m->scratch->equations;
+    for (int32_t k = 0; k < m->n_joint; k++)
+        memcpy(expected_row(m, scratch, k), row[k], m->stride * sizeof **row);
+    finish(m, scratch, record);
 }
 
 /* ---- sweeping ---- */
 
-/* Whether a state's worth has changed by more than `tolerance` of itself, and takes on what it is now. */
-static bool renew(lud_empo_met *m, int64_t node, double tolerance) {
+/* Whether a state's worth at a level has changed by more than `tolerance` of itself, and takes on what it is
+ * now. */
+static bool renew(const lud_empo_met *m, lud_met_scratch *scratch, int64_t node, int level,
+                  double tolerance) {
     const lud_empo_layout *layout = &m->problem->layout;
-    double *row = lud_met_row(m, node), *fresh = m->look_rows;
-    lud_empo_met_look(m, node, m->record);
-    lud_empo_met_credit(m, lud_empo_met_state(m, node), m->record + layout->v_h_e, m->record[layout->v_r],
-                        fresh);
+    float *row = lud_met_row(m, node, level);
+    look(m, &scratch->equations, node, level, scratch->record);
+    lud_empo_met_credit(m, lud_empo_met_bytes_of(m, node), scratch->record + layout->v_h_e,
+                        scratch->record[layout->v_r], scratch->row);
     bool changed = false;
     for (size_t k = 0; k < m->stride; k++) {
-        changed |= !(fabs(fresh[k] - row[k]) <= tolerance * fabs(row[k]));
-        row[k] = fresh[k];
+        const float fresh = (float)scratch->row[k];
+        changed |= !(fabs((double)fresh - (double)row[k]) <= tolerance * fabs((double)row[k]));
+        row[k] = fresh;
     }
     return changed;
 }
 
-int64_t lud_empo_met_sweep(lud_empo_met *m, double tolerance, int64_t most) {
-    int64_t n = 0;
-    while (m->n_marks > 0 && (most == 0 || n < most)) {
-        const int64_t node = take_first(m);
-        if (!(m->flags[node] & LUD_MET_EXPANDED)) continue;
-        if (renew(m, node, tolerance)) lud_met_mark_before(m, node);
-        n++;
+/* Takes the states that are marked at a level, at most so many (0: all). Whether that is all. */
+static bool take_level(lud_empo_met *m, int level, int64_t most, int64_t *n) {
+    const uint64_t bit = UINT64_C(1) << level % 64;
+    *n = 0;
+    for (int64_t i = 0; i < m->n_active; i++) {
+        const uint32_t node = m->active[i];
+        uint64_t *word = word_of(m, node, level);
+        if (!(*word & bit)) continue;
+        if (most > 0 && *n == most) return false;
+        *word &= ~bit;
+        if (m->flags[node] & LUD_MET_EXPANDED) m->work[(*n)++] = node;
     }
-    m->computed += n;
-    return n;
+    return true;
+}
+
+/* Levels follow from other levels, so their states can be computed at the same time. Where there is one level
+ * each goes on from what the one before it has found, and those met last, which the others lead to, come
+ * first. */
+static void renew_level(lud_empo_met *m, int level, int64_t n, double tolerance) {
+    enum { PARALLEL_FROM = 256 };
+    if (m->clocked) {
+#pragma omp parallel for schedule(static) num_threads(m->n_threads) if (n >= PARALLEL_FROM)
+        for (int64_t i = 0; i < n; i++)
+            m->changed[i] = renew(m, &m->scratch[omp_get_thread_num()], m->work[i], level, tolerance);
+    } else {
+        for (int64_t i = n - 1; i >= 0; i--)
+            m->changed[i] = renew(m, m->scratch, m->work[i], level, tolerance);
+    }
+    for (int64_t i = 0; i < n; i++)
+        if (m->changed[i]) mark_before_level(m, m->work[i], level);
+}
+
+/* States without marks are active no longer. */
+static void leave_active(lud_empo_met *m) {
+    int64_t n = 0;
+    for (int64_t i = 0; i < m->n_active; i++) {
+        const uint32_t node = m->active[i];
+        uint64_t any = 0;
+        for (size_t w = 0; w < m->mark_words; w++) any |= m->marks[(size_t)node * m->mark_words + w];
+        if (any)
+            m->active[n++] = node;
+        else
+            m->flags[node] &= (uint8_t)~LUD_MET_MARKED;
+    }
+    m->n_active = n;
+}
+
+void lud_empo_met_settle(lud_empo_met *m, int64_t node, double tolerance) {
+    for (int level = lud_met_first_level(m); level < m->n_levels; level++) {
+        const uint64_t bit = UINT64_C(1) << level % 64;
+        if (!(*word_of(m, node, level) & bit)) continue;
+        *word_of(m, node, level) &= ~bit;
+        if (renew(m, m->scratch, node, level, tolerance)) mark_before_level(m, node, level);
+        m->computed++;
+    }
+}
+
+int64_t lud_empo_met_sweep(lud_empo_met *m, double tolerance, int64_t most) {
+    int64_t total = 0;
+    while (m->lowest < m->n_levels && (most == 0 || total < most)) {
+        const int level = m->lowest;
+        int64_t n;
+        if (take_level(m, level, most ? most - total : 0, &n)) m->lowest = level + 1;
+        renew_level(m, level, n, tolerance); /* may lower it again where there is no clock */
+        total += n;
+    }
+    leave_active(m);
+    m->computed += total;
+    return total;
 }

@@ -21,6 +21,7 @@ typedef struct walk {
     lud_empo_trust *sums;
     uint8_t *state;
     int32_t *joint;
+    double *row; /* [n_goals + 1] */
     lud_successors found;
     double predicted, returned;
 } walk;
@@ -31,7 +32,8 @@ static lud_status worth_before(walk *w, double *v_r, lud_error *error) {
     const int64_t node = lud_empo_met_find(asker->met, w->state);
     const int n_goals = lud_empo_met_layout(asker->met)->n_goals;
     if (node != LUD_EMPO_UNMET && lud_empo_met_sure(asker->met, node)) {
-        *v_r = lud_empo_met_row(asker->met, node)[n_goals] / w->theory->gamma_r;
+        lud_empo_met_row(asker->met, node, lud_empo_met_level(asker->met, w->state), w->row);
+        *v_r = w->row[n_goals] / w->theory->gamma_r;
         return LUD_OK;
     }
     const uint8_t *const states[1] = {w->state};
@@ -110,8 +112,9 @@ lud_status lud_empo_trust_measure(lud_empo_ahead *ahead, const lud_empo_theory *
     lud_empo_environments env = {0};
     walk w = {.ahead = ahead, .theory = theory, .env = &env, .sums = trust};
     if (arena) w.joint = lud_arena_take_array(arena, (size_t)model->layout.n_agents, sizeof *w.joint);
+    if (arena) w.row = lud_arena_take_array(arena, (size_t)features->layout.n_goals + 1, sizeof *w.row);
     lud_status status =
-        arena && w.joint && lud_empo_environments_create(arena, features, model, ~seed, 1, &env)
+        arena && w.joint && w.row && lud_empo_environments_create(arena, features, model, ~seed, 1, &env)
             ? LUD_OK
             : lud_no_memory(error, "episodes");
     w.state = env.states;

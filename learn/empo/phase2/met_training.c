@@ -8,7 +8,10 @@
 #include "base/progress.h"
 
 /* States that are expanded in the hope that this is all: some ten seconds' work. */
-enum { MOST_CLOSED = 200000 };
+enum { MOST_CLOSED = 2000000 };
+
+/* Levels of states that sweeps compute for an update, in the mean: together about as long as it takes. */
+enum { SWEPT_AN_UPDATE = 4096 };
 
 /* Changes of worth below this share of it are not handed on while the rim is a network's anyway. */
 static const double tolerance = 1e-4;
@@ -53,7 +56,7 @@ void lud_empo_met_training_destroy(lud_empo_met_training *t) {
 
 lud_status lud_empo_met_training_begin(lud_empo_met_training *t, lud_progress *progress, lud_error *error) {
     bool closed;
-    if (t->tried) return lud_empo_met_restore(t->met, error);
+    if (t->tried) return lud_empo_met_restore(t->met, progress, error);
     LUD_TRY(lud_empo_met_close(t->met, t->model, t->seed, MOST_CLOSED, progress, &closed, error));
     t->tried = true;
     return LUD_OK;
@@ -88,8 +91,12 @@ lud_status lud_empo_met_training_step(lud_empo_met_training *t, int64_t step, co
                                       bool measure, lud_error *error) {
     LUD_TRY(lud_empo_fit_run(t->fit, step, now, measure, error));
     if (lud_empo_met_complete(t->met)) return LUD_OK;
-    LUD_TRY(refresh(t, t->options->met_refresh, error));
-    lud_empo_met_sweep(t->met, tolerance, 0);
+    int n_knots;
+    (void)lud_empo_met_knots(t->met, &n_knots);
+    const int64_t n = (t->options->met_refresh + n_knots - 1) / n_knots;
+    LUD_TRY(refresh(t, n, error));
+    if (t->rest <= 0) t->rest = lud_empo_met_sweep(t->met, tolerance, 0);
+    t->rest -= SWEPT_AN_UPDATE;
     if (step + 1 < t->options->stages.total) return LUD_OK;
     /* what is left behind agrees with the networks as they are now, everywhere */
     t->refresh = 0;

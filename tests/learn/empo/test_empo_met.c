@@ -45,14 +45,25 @@ static void assert_exact(const lud_empo_phase2_learner *l, lud_empo_met *met) {
     const lud_empo_layout *layout = &l->features.layout;
     const lud_statespace *space = l->reference.space;
     double *record = calloc((size_t)layout->record_doubles, sizeof *record);
-    assert_int_equal(lud_empo_met_get(met).n, space->n_states);
+    uint8_t *own = calloc(1, space->state_bytes);
+    /* the exact solution counts a state once for every time at which it occurs */
+    int64_t last = 0;
+    for (uint64_t s = 0; s < space->n_states; s++)
+        last += lud_empo_met_level(met, space->states + s * space->state_bytes) == 0;
+    assert_in_range(lud_empo_met_get(met).n, last, space->n_states);
     for (uint64_t s = 0; s < space->n_states; s++) {
-        const int64_t node = lud_empo_met_find(met, space->states + s * space->state_bytes);
+        const uint8_t *at = space->states + s * space->state_bytes;
+        const int64_t node = lud_empo_met_find(met, at);
+        const int level = lud_empo_met_level(met, at);
         const double *exact = l->reference.records + s * (uint64_t)layout->record_doubles;
         assert_true(node != LUD_EMPO_UNMET);
-        assert_true(lud_empo_met_terminal(met, node) == lud_statespace_terminal(space, s));
-        if (lud_empo_met_terminal(met, node)) continue;
-        lud_empo_met_look(met, node, record);
+        assert_true(level <= lud_empo_met_highest(met, node));
+        lud_empo_met_state(met, node, level, own);
+        assert_memory_equal(own, at, space->state_bytes);
+        assert_true(((lud_empo_met_levels(met) > 1 && level == 0) || lud_empo_met_terminal(met, node)) ==
+                    lud_statespace_terminal(space, s));
+        if (lud_statespace_terminal(space, s)) continue;
+        lud_empo_met_look(met, node, level, record);
         assert_true(fabs(record[layout->v_r] - exact[layout->v_r]) <= 1e-6 * fabs(exact[layout->v_r]));
         for (int h = 0; h < layout->n_humans; h++)
             assert_true(fabs(record[layout->x_h + h] - exact[layout->x_h + h]) <= 1e-6);
@@ -62,6 +73,7 @@ static void assert_exact(const lud_empo_phase2_learner *l, lud_empo_met *met) {
             assert_true(fabs(record[layout->pi_r + a] - exact[layout->pi_r + a]) <= 1e-5);
     }
     free(record);
+    free(own);
 }
 
 static void what_is_closed_is_exact(void **state) {
@@ -87,13 +99,32 @@ static void what_is_closed_is_exact(void **state) {
         assert_true(progress.part > 0 && progress.part <= 0.5);
         lud_empo_met_destroy(met);
     }
-    /* where that is not half of the memory there is, nothing stays */
+    /* where that does not fit, nothing stays */
     met = met_of(&r, 30000);
     assert_int_equal(lud_empo_met_close(met, r.scenario->model, 1, most, NULL, &closed, &error), LUD_OK);
     assert_false(closed);
     assert_int_equal(lud_empo_met_get(met).n, 0);
     lud_empo_met_destroy(met);
     support_empo_close(&r);
+}
+
+/* A world that goes on for longer than a table has levels is met state by state. */
+static void a_long_world_is_exact(void **state) {
+    (void)state;
+    static const char *const set[] = {"multigrid.max_steps=1001", "learner.exact_max_states=200000"};
+    for (int i = 0; i < 2; i++) {
+        support_empo r;
+        lud_error error = {0};
+        bool closed;
+        support_empo_open(&r, support_empo_corridor, small, 2 - i, set + i);
+        lud_empo_met *met = met_of(&r, 256 << 20);
+        assert_int_equal(lud_empo_met_close(met, r.scenario->model, 1, 200000, NULL, &closed, &error),
+                         LUD_OK);
+        assert_true(closed && (lud_empo_met_levels(met) == 1) == (i == 0));
+        assert_exact(r.learner, met);
+        lud_empo_met_destroy(met);
+        support_empo_close(&r);
+    }
 }
 
 /* States are expanded in any order and swept in between, with nonsense at the rim. */
@@ -106,16 +137,17 @@ static void the_order_does_not_matter(void **state) {
     const lud_model *model = r.scenario->model;
     uint8_t *start = calloc(1, model->layout.state_bytes);
     static const uint32_t tick = 0;
-    float v_h_e[64];
+    float v_h_e[1024], v_r[64];
     int64_t node;
-    for (int g = 0; g < 64; g++) v_h_e[g] = 0.3f;
+    for (int g = 0; g < 1024; g++) v_h_e[g] = 0.3f;
     model->world->reset(model, (lud_range){.seed = 1, .n = 1, .tick = &tick}, start);
     assert_int_equal(lud_empo_met_add(met, start, &node, &error), LUD_OK);
     for (uint32_t i = 0; !lud_empo_met_complete(met); i++) {
         node = random_below(i, (uint32_t)lud_empo_met_get(met).n);
         while (lud_empo_met_expanded(met, node) || lud_empo_met_terminal(met, node))
             node = (node + 1) % lud_empo_met_get(met).n;
-        if (i % 3 == 0) lud_empo_met_set(met, node, v_h_e, -2.0 - (double)(i % 7));
+        for (int k = 0; k < 64; k++) v_r[k] = -2.0f - (float)(i % 7);
+        if (i % 3 == 0) lud_empo_met_set(met, node, v_h_e, v_r);
         assert_int_equal(lud_empo_met_expand(met, node, &error), LUD_OK);
         if (i % 5 == 0) lud_empo_met_sweep(met, 0.0, i % 2 ? 3 : 0);
     }
@@ -126,23 +158,27 @@ static void the_order_does_not_matter(void **state) {
     support_empo_close(&r);
 }
 
-/* Each expanded state is worth what its successors make it. */
+/* Each expanded state is worth what its successors make it, at every level. */
 static void assert_swept(lud_empo_met *met) {
     const lud_empo_layout *layout = lud_empo_met_layout(met);
     double *record = calloc((size_t)layout->record_doubles, sizeof *record);
-    double *row = calloc((size_t)layout->n_goals + 1, sizeof *row);
+    double *row = calloc((size_t)layout->n_goals + 1, sizeof *row),
+           *own = calloc((size_t)layout->n_goals + 1, sizeof *own);
     for (int64_t i = 0; i < lud_empo_met_get(met).expanded; i++) {
         const int64_t node = lud_empo_met_expanded_at(met, i);
         assert_true(lud_empo_met_expanded(met, node));
-        assert_int_equal(lud_empo_met_find(met, lud_empo_met_state(met, node)), node);
-        lud_empo_met_look(met, node, record);
-        lud_empo_met_credit(met, lud_empo_met_state(met, node), record + layout->v_h_e, record[layout->v_r],
-                            row);
-        for (int g = 0; g <= layout->n_goals; g++)
-            assert_true(fabs(row[g] - lud_empo_met_row(met, node)[g]) <= 1e-12 * fabs(row[g]));
+        assert_int_equal(lud_empo_met_find(met, lud_empo_met_bytes_of(met, node)), node);
+        for (int level = 1; level < lud_empo_met_levels(met); level++) {
+            lud_empo_met_look(met, node, level, record);
+            lud_empo_met_credit(met, lud_empo_met_bytes_of(met, node), record + layout->v_h_e,
+                                record[layout->v_r], row);
+            lud_empo_met_row(met, node, level, own);
+            for (int g = 0; g <= layout->n_goals; g++) assert_true((float)row[g] == (float)own[g]);
+        }
     }
     free(record);
     free(row);
+    free(own);
 }
 
 static void memory_is_bounded(void **state) {
@@ -259,9 +295,10 @@ static void acting_is_look_ahead(void **state) {
     lud_empo_met *met = a.learner->met->met;
     const lud_empo_layout *layout = lud_empo_met_layout(met);
     assert_in_range(layout->record_doubles, 1, 4096);
+    uint8_t *at = calloc(1, a.scenario->model->layout.state_bytes);
     for (int64_t i = 0; i < lud_empo_met_get(met).n; i += 37) {
         if (lud_empo_met_terminal(met, i)) continue;
-        const uint8_t *at = lud_empo_met_state(met, i);
+        lud_empo_met_state(met, i, 1 + (int)(i % (lud_empo_met_levels(met) - 1)), at);
         if (lud_empo_look_ahead(&a.learner->met->ahead, at, &error)) fail_msg("%s", error.text);
         if (lud_empo_look_ahead(&b.learner->met->ahead, at, &error)) fail_msg("%s", error.text);
         memcpy(record[0], a.learner->met->ahead.record, (size_t)layout->record_doubles * sizeof(double));
@@ -270,6 +307,7 @@ static void acting_is_look_ahead(void **state) {
                             (size_t)layout->n_robot_actions * sizeof(double));
         assert_true(record[0][layout->v_r] == record[1][layout->v_r]);
     }
+    free(at);
     support_empo_close(&a);
     support_empo_close(&b);
 }
@@ -314,6 +352,7 @@ static void other_trainings_are_chosen(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_is_closed_is_exact),
+        cmocka_unit_test(a_long_world_is_exact),
         cmocka_unit_test(the_order_does_not_matter),
         cmocka_unit_test(memory_is_bounded),
         cmocka_unit_test(the_learner_is_exact),
