@@ -1,4 +1,5 @@
-/* What building a state space and guessing its size have in common. Not for use outside this folder. */
+/* What building a state space and guessing its size have in common; of use outside this folder is the memory
+ * that is free. */
 #pragma once
 
 #include "sim/statespace/statespace.h"

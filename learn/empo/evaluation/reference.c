@@ -4,7 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/progress.h"
 #include "learn/empo/exact/options.h"
+#include "sim/statespace/statespace_build.h"
 
 enum { RESETS = 2048 };
 
@@ -63,6 +65,23 @@ lud_status lud_empo_count_states(const lud_model *model, uint64_t seed, uint64_t
     return lud_fail(error, status, "%s", large.text);
 }
 
+/* Whether there is memory for two solutions, the exact one and that under a learned policy, for visits, and
+ * for what was learned of every state. */
+static lud_status check_memory(const lud_empo_reference *r, lud_error *error) {
+    const lud_empo_layout *layout = &r->problem->layout;
+    const int learned = 2 + layout->n_humans + layout->n_goals + 2 * layout->n_robot_actions;
+    const double bytes =
+        (double)r->space->n_states *
+        (double)((size_t)(2 * layout->record_doubles + 4 + layout->n_goals + 1) * sizeof(double) +
+                 (size_t)learned * sizeof(float));
+    const double left = (double)lud_free_memory();
+    char wanted[16], there[16];
+    if (bytes <= left) return LUD_OK;
+    return lud_fail(error, LUD_ERROR_LIMIT, "%llu states, compared, take %s and %s are free",
+                    (unsigned long long)r->space->n_states, lud_format_memory(bytes, wanted),
+                    lud_format_memory(left, there));
+}
+
 /* Who acts. */
 typedef struct actors {
     lud_empo_policies people; /* first: their hooks read nothing else */
@@ -112,6 +131,7 @@ lud_status lud_empo_reference_create(const lud_model *model, const lud_empo_theo
     own.nu_h = people ? 1.0 : 0.0; /* habit alone, or equation (2) alone */
     lud_status status = build_space(r, model, seed, max_states, n_threads, error);
     if (status == LUD_OK) status = lud_empo_problem_create(r->space, &own, &r->problem, error);
+    if (status == LUD_OK) status = check_memory(r, error);
     if (status == LUD_OK) {
         const size_t n = r->space->n_states;
         r->records = calloc(n * (size_t)r->problem->layout.record_doubles, sizeof *r->records);
@@ -136,6 +156,7 @@ lud_status lud_empo_reference_ensure(const lud_scenario *scenario, const lud_emp
         lud_empo_reference_create(scenario->model, theory, people, (uint64_t)scenario->run.seed,
                                   (uint64_t)max_states, (int)scenario->run.threads, r, &reason);
     r->too_large = status == LUD_ERROR_LIMIT;
+    r->reason = reason;
     if (status && !r->too_large && error) *error = reason;
     return r->too_large ? LUD_OK : status;
 }

@@ -9,6 +9,7 @@
 
 typedef struct lud_empo_reference {
     bool solved, too_large; /* neither before lud_empo_reference_ensure */
+    lud_error reason;       /* why it is too large */
     lud_statespace *space;
     lud_empo_problem *problem;
     double *records;  /* [n_states][record_doubles] */
@@ -20,7 +21,8 @@ typedef struct lud_empo_reference {
 } lud_empo_reference;
 
 /* Solves. `people` (may be null) is what people do instead of equation (2); it stays the caller's and must
- * outlive the reference. LUD_ERROR_LIMIT when there are more than max_states states. */
+ * outlive the reference. LUD_ERROR_LIMIT when there are more than max_states states, or when comparing them
+ * would take more memory than is free. */
 lud_status lud_empo_reference_create(const lud_model *model, const lud_empo_theory *theory,
                                      lud_policy *people, uint64_t seed, uint64_t max_states, int n_threads,
                                      lud_empo_reference *reference, lud_error *error);
@@ -29,7 +31,7 @@ lud_status lud_empo_reference_create(const lud_model *model, const lud_empo_theo
 lud_status lud_empo_count_states(const lud_model *model, uint64_t seed, uint64_t max_states, int n_threads,
                                  uint64_t *n, lud_error *error);
 /* For comparison: solves a scenario's world when this has not been tried yet (0 states at most: never). A
- * world of more than max_states states is no error but `too_large`; memory that runs out is one. */
+ * world of more than max_states states, or of more than memory suffices for, is no error but `too_large`. */
 lud_status lud_empo_reference_ensure(const lud_scenario *scenario, const lud_empo_theory *theory,
                                      lud_policy *people, int64_t max_states, lud_empo_reference *reference,
                                      lud_error *error);

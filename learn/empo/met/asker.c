@@ -30,6 +30,26 @@ lud_status lud_empo_ask(lud_empo_asker *a, int64_t n, const uint8_t *const *stat
     return LUD_OK;
 }
 
+/* The level at which a state at the rim is most likely asked for. */
+static int level_of(const lud_empo_asker *a, int64_t node) {
+    const int highest = lud_empo_met_highest(a->met, node);
+    return highest == 0 && lud_empo_met_levels(a->met) > 1 ? 1 : highest;
+}
+
+static lud_status ask_some(lud_empo_asker *a, int64_t n, const uint32_t *nodes, lud_error *error) {
+    const size_t goals = (size_t)a->values->features->layout.n_goals,
+                 bytes = a->values->features->grid->model.layout.state_bytes;
+    for (int64_t i = 0; i < n; i++) {
+        uint8_t *state = a->levels + (size_t)i * bytes;
+        lud_empo_met_state(a->met, nodes[i], level_of(a, nodes[i]), state);
+        a->states[i] = state;
+    }
+    LUD_TRY(lud_empo_ask(a, n, a->states, error));
+    for (int64_t i = 0; i < n; i++)
+        lud_empo_met_scale(a->met, nodes[i], level_of(a, nodes[i]), a->v_h_e + (size_t)i * goals, a->v_r[i]);
+    return LUD_OK;
+}
+
 lud_status lud_empo_ask_nodes(lud_empo_asker *a, int64_t n, const uint32_t *nodes, lud_error *error) {
     const size_t goals = (size_t)a->values->features->layout.n_goals,
                  bytes = a->values->features->grid->model.layout.state_bytes;
@@ -60,7 +80,7 @@ lud_status lud_empo_ask_unsaid(lud_empo_asker *a, lud_error *error) {
     for (int64_t i = 0; i < n; i++) {
         if (!lud_empo_met_expanded(a->met, nodes[i])) some[n_some++] = nodes[i];
         if (n_some < LUD_EMPO_ASKED && i + 1 < n) continue;
-        LUD_TRY(lud_empo_ask_nodes(a, n_some, some, error));
+        LUD_TRY(ask_some(a, n_some, some, error));
         n_some = 0;
     }
     lud_empo_met_all_said(a->met);

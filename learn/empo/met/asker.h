@@ -11,7 +11,7 @@ typedef struct lud_empo_asker {
     int32_t *record;
     const int32_t **records;
     const uint8_t **states;
-    uint8_t *levels;    /* [LUD_EMPO_ASKED][state_bytes] states of the table at its knots */
+    uint8_t *levels;    /* [LUD_EMPO_ASKED][state_bytes] states of the table at levels */
     float *v_h_e, *v_r; /* [LUD_EMPO_ASKED][n_goals], [LUD_EMPO_ASKED] of the last call */
 } lud_empo_asker;
 
@@ -23,7 +23,7 @@ bool lud_empo_asker_create(lud_empo_values *values, lud_empo_met *met, lud_empo_
 void lud_empo_asker_free(lud_empo_asker *asker);
 /* V_h^e and V_r of n <= LUD_EMPO_ASKED states, into the asker's arrays. */
 lud_status lud_empo_ask(lud_empo_asker *asker, int64_t n, const uint8_t *const *states, lud_error *error);
-/* Any number of met states at the rim, which take on what is said. */
+/* Any number of met states at the rim, at their knots; they take on what is said. */
 lud_status lud_empo_ask_nodes(lud_empo_asker *asker, int64_t n, const uint32_t *nodes, lud_error *error);
-/* All that nobody has said anything of. */
+/* All that nobody has said anything of, at the highest level at which each occurs. */
 lud_status lud_empo_ask_unsaid(lud_empo_asker *asker, lud_error *error);

@@ -79,8 +79,9 @@ static void move_lists(lud_empo_met *m, const uint8_t *keep, const uint32_t *num
 /* A state takes a smaller number, or the same. */
 static void move(lud_empo_met *m, int64_t from, int64_t to) {
     memmove(m->states + (size_t)to * m->state_bytes, lud_empo_met_bytes_of(m, from), m->state_bytes);
-    for (int level = 0; level < m->n_levels; level++)
-        memmove(lud_met_row(m, to, level), lud_met_row(m, from, level), m->stride * sizeof **m->rows);
+    m->block[to] = m->block[from];
+    memmove(lud_met_known(m, to, 0), lud_met_known(m, from, 0),
+            (size_t)m->n_knots * m->stride * sizeof *m->known);
     memmove(m->marks + (size_t)to * m->mark_words, m->marks + (size_t)from * m->mark_words,
             m->mark_words * sizeof *m->marks);
     m->flags[to] = m->flags[from];
@@ -104,6 +105,21 @@ static void move_states(lud_empo_met *m, const uint32_t *number) {
         m->n_terminal += lud_empo_met_terminal(m, n++);
     }
     m->n = n;
+}
+
+/* Blocks of states that stay move together. */
+static void move_blocks(lud_empo_met *m, const uint32_t *number) {
+    int64_t n = 0;
+    for (int64_t block = 0; block < m->n_blocks; block++) {
+        const uint32_t node = m->owner[block];
+        if (number[node] == LUD_MET_NONE) continue;
+        for (int level = lud_met_first_level(m); level < m->n_levels; level++)
+            memmove(m->rows[level] + (size_t)n * m->stride, m->rows[level] + (size_t)block * m->stride,
+                    m->stride * sizeof **m->rows);
+        m->owner[n] = number[node];
+        m->block[node] = (uint32_t)n++;
+    }
+    m->n_blocks = n;
 }
 
 lud_status lud_empo_met_forget(lud_empo_met *m, lud_error *error) {
@@ -131,6 +147,7 @@ lud_status lud_empo_met_forget(lud_empo_met *m, lud_error *error) {
     }
     uint32_t next = 0;
     for (size_t i = 0; i < n; i++) number[i] = number[i] ? next++ : LUD_MET_NONE;
+    move_blocks(m, number);
     move_lists(m, keep, number);
     move_states(m, number);
     lud_met_hash_again(m);
@@ -156,23 +173,50 @@ static const char *name_of(char text[128], const char *prefix, const char *name)
     return text;
 }
 
+/* Blocks that were loaded: finite, and nobody's yet. */
+static bool blocks_are_sound(lud_empo_met *m) {
+    bool sound = true;
+    for (int64_t b = 0; b < m->n_blocks; b++) {
+        m->owner[b] = LUD_MET_NONE;
+        for (int level = lud_met_first_level(m); level < m->n_levels; level++) {
+            const float *row = m->rows[level] + (size_t)b * m->stride;
+            for (size_t k = 0; k < m->stride; k++) sound &= isfinite(row[k]) != 0;
+            sound &= row[m->stride - 1] <= 0.0f;
+        }
+    }
+    return sound;
+}
+
+/* Whether what is known of a state can be, and a block that it has is there and no other state's. */
+static bool worth_is_sound(lud_empo_met *m, int64_t node, bool terminal) {
+    const uint32_t block = m->block[node];
+    for (int knot = 0; knot < m->n_knots; knot++) {
+        const float *known = lud_met_known(m, node, knot), last = known[m->stride - 1];
+        for (size_t k = 0; k + 1 < m->stride; k++)
+            if (known[k] != LUD_MET_ACHIEVED && !(known[k] >= 0.0f && known[k] <= 1.0f)) return false;
+        if (!isfinite(last) || last > 0.0f) return false;
+    }
+    if (block == LUD_MET_NONE) return !(m->flags[node] & (LUD_MET_EXPANDED | LUD_MET_FORGOTTEN));
+    if (terminal || block >= m->n_blocks || m->owner[block] != LUD_MET_NONE) return false;
+    m->owner[block] = (uint32_t)node;
+    return true;
+}
+
 /* What was loaded is a table: states of the model, each with the flags that it can have and finite worth. */
 static void check(lud_empo_met *m, const char *prefix, lud_checkpoint *checkpoint) {
     const lud_world *world = m->model->world;
     const lud_clock *clock = &m->model->layout.clock;
     m->n_terminal = 0;
+    if (!blocks_are_sound(m))
+        lud_checkpoint_fail(checkpoint, LUD_ERROR_INPUT, "%srows: values that are none", prefix);
     for (int64_t i = 0; i < m->n && !lud_checkpoint_status(checkpoint, NULL); i++) {
         const uint8_t *state = lud_empo_met_bytes_of(m, i), flags = m->flags[i];
         lud_error error = {0};
         bool sound = !world->check_state || world->check_state(m->model, state, &error) == LUD_OK;
         const bool terminal = sound && world->is_terminal(m->model, state);
         for (size_t k = 0; m->clocked && k < clock->bytes; k++) sound &= state[clock->offset + k] == 0;
-        for (int level = 0; level < m->n_levels; level++) {
-            const float *row = lud_met_row(m, i, level);
-            for (size_t k = 0; k < m->stride; k++) sound &= isfinite(row[k]) != 0;
-            sound &= row[m->stride - 1] <= 0.0f;
-        }
         sound &= m->highest[i] >= 0 && m->highest[i] < m->n_levels;
+        sound &= worth_is_sound(m, i, terminal);
         const uint8_t expanded_flags =
             flags & LUD_MET_EXPANDED ? LUD_MET_EXPANDED | LUD_MET_MARKED : LUD_MET_FORGOTTEN;
         sound &= terminal ? flags == LUD_MET_TERMINAL : (flags & expanded_flags) == flags;
@@ -187,6 +231,10 @@ static void check(lud_empo_met *m, const char *prefix, lud_checkpoint *checkpoin
             lud_checkpoint_fail(checkpoint, LUD_ERROR_INPUT, "%sstates: state %lld makes no sense", prefix,
                                 (long long)i);
     }
+    for (int64_t b = 0; b < m->n_blocks && !lud_checkpoint_status(checkpoint, NULL); b++)
+        if (m->owner[b] == LUD_MET_NONE)
+            lud_checkpoint_fail(checkpoint, LUD_ERROR_INPUT, "%srows: row %lld is nobody's", prefix,
+                                (long long)b);
     for (int64_t i = 0; i < m->n_expanded && !lud_checkpoint_status(checkpoint, NULL); i++) {
         const uint32_t node = m->expanded[i];
         if (node >= m->n || !(m->flags[node] & LUD_MET_EXPANDED) || m->touched[node]) {
@@ -220,10 +268,12 @@ void lud_empo_met_visit(lud_empo_met *m, const char *prefix, lud_checkpoint *che
                   {"n", &m->n, INT32_MAX},
                   {"n_expanded", &m->n_expanded, INT32_MAX},
                   {"n_unsaid", &m->n_unsaid, INT32_MAX},
-                  {"closed", &closed, 1}};
-    int64_t read[7];
+                  {"closed", &closed, 1},
+                  {"room_blocks", &m->room_blocks, INT32_MAX},
+                  {"n_blocks", &m->n_blocks, INT32_MAX}};
+    int64_t read[9];
     const bool loading = lud_checkpoint_loading(checkpoint);
-    for (int i = 0; i < 7; i++) {
+    for (int i = 0; i < 9; i++) {
         uint64_t value = (uint64_t)*counts[i].value;
         lud_checkpoint_u64(checkpoint, name_of(text, prefix, counts[i].name), &value);
         lud_checkpoint_limit(checkpoint, text, value, (uint64_t)counts[i].most);
@@ -232,9 +282,10 @@ void lud_empo_met_visit(lud_empo_met *m, const char *prefix, lud_checkpoint *che
     if (lud_checkpoint_status(checkpoint, NULL)) return;
     if (loading) {
         bool failed = false;
-        const bool sound = read[3] <= read[0] && read[4] <= read[3] && read[5] <= read[3];
+        const bool sound =
+            read[3] <= read[0] && read[4] <= read[3] && read[5] <= read[3] && read[8] <= read[7];
         lud_empo_met_clear(m);
-        if (!sound || !lud_met_reserve(m, read[0], read[1], read[2], &failed)) {
+        if (!sound || !lud_met_reserve(m, (lud_met_rooms){read[0], read[1], read[2], read[7]}, &failed)) {
             lud_checkpoint_fail(checkpoint, failed ? LUD_ERROR_MEMORY : LUD_ERROR_INPUT,
                                 failed ? "no memory for %lld states that were met"
                                        : "%lld states that were met do not fit",
@@ -245,6 +296,7 @@ void lud_empo_met_visit(lud_empo_met *m, const char *prefix, lud_checkpoint *che
         m->n_expanded = read[4];
         m->n_unsaid = read[5];
         m->closed = read[6] != 0;
+        m->n_blocks = read[8];
     }
     const size_t n = (size_t)m->n;
     const struct {
@@ -253,6 +305,7 @@ void lud_empo_met_visit(lud_empo_met *m, const char *prefix, lud_checkpoint *che
         size_t bytes;
     } arrays[] = {{"states", m->states, n * m->state_bytes},
                   {"flags", m->flags, n},
+                  {"block", m->block, n * sizeof *m->block},
                   {"highest", m->highest, n * sizeof *m->highest},
                   {"seen", m->seen, n * sizeof *m->seen},
                   {"visits", m->visits, n * sizeof *m->visits},
@@ -264,10 +317,12 @@ void lud_empo_met_visit(lud_empo_met *m, const char *prefix, lud_checkpoint *che
     for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++)
         lud_checkpoint_bytes(checkpoint, name_of(text, prefix, arrays[i].name), arrays[i].data,
                              arrays[i].bytes);
-    for (int level = 0; level < m->n_levels; level++) {
+    lud_checkpoint_tensor(checkpoint, name_of(text, prefix, "known"), LUD_TENSOR_F32, 2,
+                          (const int64_t[]){m->n, m->n_knots * (int64_t)m->stride}, m->known);
+    for (int level = lud_met_first_level(m); level < m->n_levels; level++) {
         snprintf(text, sizeof text, "%srows.%d", prefix, level);
         lud_checkpoint_tensor(checkpoint, text, LUD_TENSOR_F32, 2,
-                              (const int64_t[]){m->n, (int64_t)m->stride}, m->rows[level]);
+                              (const int64_t[]){m->n_blocks, (int64_t)m->stride}, m->rows[level]);
     }
     if (loading && !lud_checkpoint_status(checkpoint, NULL)) {
         check(m, prefix, checkpoint);

@@ -17,10 +17,11 @@ enum { FIRST_ROOM = 256 };
 /* ---- memory ---- */
 
 static size_t bytes_of_a_state(const lud_empo_met *m) {
-    return m->state_bytes + sizeof *m->flags + (size_t)m->n_levels * m->stride * sizeof **m->rows +
-           sizeof *m->list + sizeof *m->first_before + sizeof *m->touched + sizeof *m->seen +
-           sizeof *m->visits + sizeof *m->highest + sizeof *m->unsaid + sizeof *m->expanded +
-           m->mark_words * sizeof *m->marks + sizeof *m->active + sizeof *m->work + sizeof *m->changed;
+    return m->state_bytes + sizeof *m->flags + sizeof *m->block +
+           (size_t)m->n_knots * m->stride * sizeof *m->known + sizeof *m->list + sizeof *m->first_before +
+           sizeof *m->touched + sizeof *m->seen + sizeof *m->visits + sizeof *m->highest + sizeof *m->unsaid +
+           sizeof *m->expanded + m->mark_words * sizeof *m->marks + sizeof *m->active + sizeof *m->work +
+           sizeof *m->changed;
 }
 
 static int64_t slots_for(int64_t room) {
@@ -29,13 +30,26 @@ static int64_t slots_for(int64_t room) {
     return n;
 }
 
-static size_t bytes_with(const lud_empo_met *m, int64_t room, int64_t words, int64_t before) {
-    return (size_t)room * bytes_of_a_state(m) + (size_t)slots_for(room) * sizeof *m->slots +
-           (size_t)words * sizeof *m->words + (size_t)before * sizeof *m->before;
+static size_t bytes_of_a_block(const lud_empo_met *m) {
+    return sizeof *m->owner + (size_t)(m->n_levels - lud_met_first_level(m)) * m->stride * sizeof **m->rows;
+}
+
+static size_t bytes_with(const lud_empo_met *m, lud_met_rooms r) {
+    return (size_t)r.states * bytes_of_a_state(m) + (size_t)slots_for(r.states) * sizeof *m->slots +
+           (size_t)r.words * sizeof *m->words + (size_t)r.before * sizeof *m->before +
+           (size_t)r.blocks * bytes_of_a_block(m);
+}
+
+static lud_met_rooms rooms_of(const lud_empo_met *m) {
+    return (lud_met_rooms){m->room, m->room_words, m->room_before, m->room_blocks};
+}
+
+lud_met_rooms lud_met_taken(const lud_empo_met *m) {
+    return (lud_met_rooms){m->n, m->n_words, m->n_before, m->n_blocks};
 }
 
 size_t lud_met_bytes(const lud_empo_met *m) {
-    return bytes_with(m, m->room, m->room_words, m->room_before);
+    return bytes_with(m, rooms_of(m));
 }
 
 void lud_met_hash_again(lud_empo_met *m) {
@@ -50,9 +64,9 @@ void lud_met_hash_again(lud_empo_met *m) {
 
 static bool grow_states(lud_empo_met *m, int64_t room) {
     const size_t n = (size_t)room;
-    for (int level = 0; level < m->n_levels; level++)
-        if (!lud_grow(&m->rows[level], n * m->stride, sizeof **m->rows)) return false;
-    if (!lud_grow(&m->states, n, m->state_bytes) || !lud_grow(&m->flags, n, sizeof *m->flags) ||
+    if (!lud_grow(&m->block, n, sizeof *m->block) ||
+        !lud_grow(&m->known, n * (size_t)m->n_knots * m->stride, sizeof *m->known) ||
+        !lud_grow(&m->states, n, m->state_bytes) || !lud_grow(&m->flags, n, sizeof *m->flags) ||
         !lud_grow(&m->list, n, sizeof *m->list) || !lud_grow(&m->first_before, n, sizeof *m->first_before) ||
         !lud_grow(&m->touched, n, sizeof *m->touched) || !lud_grow(&m->seen, n, sizeof *m->seen) ||
         !lud_grow(&m->visits, n, sizeof *m->visits) || !lud_grow(&m->highest, n, sizeof *m->highest) ||
@@ -74,37 +88,57 @@ static bool grow_states(lud_empo_met *m, int64_t room) {
     return true;
 }
 
+static bool grow_blocks(lud_empo_met *m, int64_t room) {
+    for (int level = lud_met_first_level(m); level < m->n_levels; level++)
+        if (!lud_grow(&m->rows[level], (size_t)room * m->stride, sizeof **m->rows)) return false;
+    if (!lud_grow(&m->owner, (size_t)room, sizeof *m->owner)) return false;
+    m->room_blocks = room;
+    return true;
+}
+
 /* A quarter more than there is, if that is enough. */
 static int64_t larger(int64_t room, int64_t wanted, int64_t least) {
     if (wanted <= room) return room;
     const int64_t more = room + room / 4 + least;
     return more > wanted ? more : wanted;
 }
+static int64_t no_less(int64_t room, int64_t wanted) {
+    return wanted > room ? wanted : room;
+}
 
-bool lud_met_reserve(lud_empo_met *m, int64_t states, int64_t words, int64_t before, bool *failed) {
+bool lud_met_reserve(lud_empo_met *m, lud_met_rooms wanted, bool *failed) {
+    const lud_met_rooms own = rooms_of(m);
     *failed = false;
-    if (states <= m->room && words <= m->room_words && before <= m->room_before) return true;
-    int64_t to[3] = {larger(m->room, states, FIRST_ROOM), larger(m->room_words, words, 4096),
-                     larger(m->room_before, before, 4096)};
-    if (bytes_with(m, to[0], to[1], to[2]) > m->most_bytes) { /* no more than there must be */
-        to[0] = states > m->room ? states : m->room;
-        to[1] = words > m->room_words ? words : m->room_words;
-        to[2] = before > m->room_before ? before : m->room_before;
-    }
-    if (bytes_with(m, to[0], to[1], to[2]) > m->most_bytes || to[0] >= INT32_MAX || to[2] >= UINT32_MAX)
-        return false;
+    if (wanted.states <= own.states && wanted.words <= own.words && wanted.before <= own.before &&
+        wanted.blocks <= own.blocks)
+        return true;
+    lud_met_rooms to = {larger(own.states, wanted.states, FIRST_ROOM), larger(own.words, wanted.words, 4096),
+                        larger(own.before, wanted.before, 4096),
+                        larger(own.blocks, wanted.blocks, FIRST_ROOM)};
+    if (bytes_with(m, to) > m->most_bytes) /* no more than there must be */
+        to = (lud_met_rooms){no_less(own.states, wanted.states), no_less(own.words, wanted.words),
+                             no_less(own.before, wanted.before), no_less(own.blocks, wanted.blocks)};
+    if (bytes_with(m, to) > m->most_bytes || to.states >= INT32_MAX || to.before >= UINT32_MAX) return false;
     *failed = true;
-    if (to[0] != m->room && !grow_states(m, to[0])) return false;
-    if (to[1] != m->room_words) {
-        if (!lud_grow(&m->words, (size_t)to[1], sizeof *m->words)) return false;
-        m->room_words = to[1];
+    if (to.states != own.states && !grow_states(m, to.states)) return false;
+    if (to.words != own.words) {
+        if (!lud_grow(&m->words, (size_t)to.words, sizeof *m->words)) return false;
+        m->room_words = to.words;
     }
-    if (to[2] != m->room_before) {
-        if (!lud_grow(&m->before, (size_t)to[2], sizeof *m->before)) return false;
-        m->room_before = to[2];
+    if (to.before != own.before) {
+        if (!lud_grow(&m->before, (size_t)to.before, sizeof *m->before)) return false;
+        m->room_before = to.before;
     }
+    if (to.blocks != own.blocks && !grow_blocks(m, to.blocks)) return false;
     *failed = false;
     return true;
+}
+
+/* Room for one state more. */
+static bool reserve_state(lud_empo_met *m, bool *failed) {
+    lud_met_rooms wanted = lud_met_taken(m);
+    wanted.states++;
+    return lud_met_reserve(m, wanted, failed);
 }
 
 static lud_status no_room(const lud_empo_met *m, bool failed, lud_error *error) {
@@ -114,7 +148,25 @@ static lud_status no_room(const lud_empo_met *m, bool failed, lud_error *error) 
                     lud_format_memory((double)m->most_bytes, most));
 }
 
-/* Levels, those that networks are asked about, and whether people do the same at each. */
+/* Knots stand closer where there is less time left: what is worth how much changes most there. */
+static void lay_out_knots(lud_empo_met *m) {
+    const int first = lud_met_first_level(m), last = m->n_levels - 1;
+    for (int i = 0; i < LUD_MET_KNOTS; i++) {
+        const double way = (double)i / (LUD_MET_KNOTS - 1);
+        const int level = first + (int)lround((last - first) * (0.3 * way + 0.7 * way * way));
+        if (m->n_knots == 0 || level > m->knots[m->n_knots - 1]) m->knots[m->n_knots++] = level;
+    }
+    int knot = 0;
+    for (int level = 0; level < m->n_levels; level++) {
+        while (knot + 1 < m->n_knots && m->knots[knot + 1] <= level) knot++;
+        m->knot[level] = knot;
+        m->part[level] = knot + 1 < m->n_knots && level > m->knots[knot]
+                             ? (double)(level - m->knots[knot]) / (m->knots[knot + 1] - m->knots[knot])
+                             : 0.0;
+    }
+}
+
+/* Levels, and whether people do the same at each. */
 static bool lay_out_levels(lud_empo_met *m) {
     const lud_layout *layout = &m->model->layout;
     const lud_policy *people = m->prior->policy;
@@ -125,14 +177,13 @@ static bool lay_out_levels(lud_empo_met *m) {
     m->lowest = m->n_levels;
     m->policy_levels = m->clocked && !(people && people->kind->ignores_clock) ? m->n_levels - 1 : 1;
     m->n_policy_words = m->policy_levels * m->n_policies;
-    /* every one at first, then a quarter further each: worth settles where there is much time left */
-    for (int level = lud_met_first_level(m); m->n_knots < LUD_MET_MOST_KNOTS - 1 && level < m->n_levels - 1;
-         level += level < 4 ? 1 : level / 4)
-        m->knots[m->n_knots++] = level;
-    m->knots[m->n_knots++] = m->n_levels - 1;
     m->rows = lud_arena_take_array(m->arena, (size_t)m->n_levels, sizeof *m->rows);
-    if (m->rows) memset(m->rows, 0, (size_t)m->n_levels * sizeof *m->rows);
-    return m->rows != NULL;
+    m->knot = lud_arena_take_array(m->arena, (size_t)m->n_levels, sizeof *m->knot);
+    m->part = lud_arena_take_array(m->arena, (size_t)m->n_levels, sizeof *m->part);
+    if (!m->rows || !m->knot || !m->part) return false;
+    memset(m->rows, 0, (size_t)m->n_levels * sizeof *m->rows);
+    lay_out_knots(m);
+    return true;
 }
 
 static bool take_scratch(lud_empo_met *m, lud_met_scratch *scratch) {
@@ -153,7 +204,7 @@ static bool take_working_memory(lud_empo_met *m) {
     m->joint = lud_arena_take_array(m->arena, (size_t)m->model->layout.n_agents, sizeof *m->joint);
     bool complete = m->scratch && m->policy && m->values && m->own && m->key && m->joint;
     for (int i = 0; complete && i < m->n_threads; i++) complete = take_scratch(m, &m->scratch[i]);
-    return complete && lay_out_levels(m) && grow_states(m, FIRST_ROOM);
+    return complete && lay_out_levels(m) && grow_states(m, FIRST_ROOM) && grow_blocks(m, FIRST_ROOM);
 }
 
 lud_status lud_empo_met_create(const lud_empo_features *features, const lud_empo_theory *theory,
@@ -176,12 +227,13 @@ lud_status lud_empo_met_create(const lud_empo_features *features, const lud_empo
         m->stride = (size_t)m->game.n_goals + 1;
         m->n_joint = m->problem->n_joint_actions;
         m->n_policies = m->game.n_policies;
+        m->end = m->game.gamma_r * m->game.terminal_value;
         if (!take_working_memory(m)) status = lud_no_memory(error, "states that were met");
     }
     if (status)
         lud_empo_met_destroy(m);
     else
-        *met = m;
+        lud_empo_met_clear(*met = m);
     return status;
 }
 
@@ -190,7 +242,7 @@ void lud_empo_met_destroy(lud_empo_met *m) {
     for (int level = 0; m->rows && level < m->n_levels; level++) free(m->rows[level]);
     LUD_FREE(m->states, m->flags, m->list, m->first_before, m->touched, m->seen, m->visits, m->highest);
     LUD_FREE(m->unsaid, m->expanded, m->marks, m->active, m->work, m->changed, m->slots);
-    LUD_FREE(m->words, m->before, m->built);
+    LUD_FREE(m->words, m->before, m->built, m->block, m->known, m->owner);
     lud_successors_free(&m->found);
     lud_empo_problem_destroy(m->problem);
     lud_arena_destroy(m->arena);
@@ -201,6 +253,7 @@ void lud_empo_met_clear(lud_empo_met *m) {
     m->n = m->n_unsaid = m->n_expanded = m->n_terminal = m->n_active = m->n_words = m->n_before = 0;
     m->lowest = m->n_levels;
     m->closed = false;
+    m->n_blocks = 0;
     lud_met_hash_again(m);
 }
 
@@ -266,7 +319,7 @@ int64_t lud_empo_met_expanded_at(const lud_empo_met *m, int64_t i) {
     return m->expanded[i];
 }
 void lud_empo_met_row(const lud_empo_met *m, int64_t node, int level, double *row) {
-    for (size_t k = 0; k < m->stride; k++) row[k] = (double)lud_met_row(m, node, level)[k];
+    lud_met_read(m, node, level, row);
 }
 
 /* The slot of a state, which then stands in m->key without its clock, or the free one where it belongs. */
@@ -284,8 +337,18 @@ int64_t lud_empo_met_find(const lud_empo_met *m, const uint8_t *state) {
     return (int64_t)m->slots[slot_of(m, state)] - 1;
 }
 
-static void set_row(lud_empo_met *m, int64_t node, int level, const double *row) {
-    for (size_t k = 0; k < m->stride; k++) lud_met_row(m, node, level)[k] = (float)row[k];
+/* What is known of a state at a knot: row[stride], but for what the world itself says, which is not looked
+ * at.
+ */
+static void set_known(lud_empo_met *m, int64_t node, int knot, const double *row) {
+    float *known = lud_met_known(m, node, knot);
+    for (size_t k = 0; k < m->stride; k++)
+        if (k + 1 == m->stride || known[k] != LUD_MET_ACHIEVED) known[k] = (float)row[k];
+}
+
+/* The level at which a state is most likely asked for, among those that are not the end. */
+static int likely_level(const lud_empo_met *m, int64_t node) {
+    return m->highest[node] > 0 || !m->clocked ? m->highest[node] : 1;
 }
 
 lud_status lud_empo_met_add(lud_empo_met *m, const uint8_t *state, int64_t *node, lud_error *error) {
@@ -298,7 +361,7 @@ lud_status lud_empo_met_add(lud_empo_met *m, const uint8_t *state, int64_t *node
         return LUD_OK;
     }
     if (m->n == m->room) {
-        if (!lud_met_reserve(m, m->n + 1, m->n_words, m->n_before, &failed)) return no_room(m, failed, error);
+        if (!reserve_state(m, &failed)) return no_room(m, failed, error);
         slot = slot_of(m, state);
     }
     const int64_t i = *node = m->n++;
@@ -311,18 +374,20 @@ lud_status lud_empo_met_add(lud_empo_met *m, const uint8_t *state, int64_t *node
     m->touched[i] = m->seen[i] = m->visits[i] = 0;
     m->highest[i] = level;
     m->closed = false;
-    const uint8_t *own = lud_empo_met_bytes_of(m, i);
-    const bool terminal = m->model->world->is_terminal(m->model, own);
-    lud_empo_met_credit(m, own, NULL, 0, m->values);
-    for (int l = 0; l < (terminal ? m->n_levels : lud_met_first_level(m)); l++) set_row(m, i, l, m->values);
-    if (terminal) {
+    m->block[i] = LUD_MET_NONE;
+    lud_empo_met_credit(m, lud_empo_met_bytes_of(m, i), NULL, 0, m->values);
+    for (int knot = 0; knot < m->n_knots; knot++)
+        for (size_t k = 0; k < m->stride; k++)
+            lud_met_known(m, i, knot)[k] =
+                k + 1 < m->stride && m->values[k] > 0 ? LUD_MET_ACHIEVED : (float)m->values[k];
+    if (m->model->world->is_terminal(m->model, lud_empo_met_bytes_of(m, i))) {
         m->flags[i] = LUD_MET_TERMINAL;
         m->n_terminal++;
         return LUD_OK;
     }
     /* until somebody says better: as if the next state were the last */
     for (size_t k = 0; k < m->stride; k++) m->values[k] = k + 1 < m->stride ? 0.5 : -1.0;
-    for (int l = lud_met_first_level(m); l < m->n_levels; l++) set_row(m, i, l, m->values);
+    for (int knot = 0; knot < m->n_knots; knot++) set_known(m, i, knot, m->values);
     m->unsaid[m->n_unsaid++] = (uint32_t)i;
     return LUD_OK;
 }
@@ -352,24 +417,53 @@ bool lud_empo_met_known(const lud_empo_met *m, const uint8_t *state, bool table,
     return true;
 }
 
+/* Rows of a block as they follow from what is known at the knots. */
+static void fill_block(lud_empo_met *m, int64_t node) {
+    for (int l = lud_met_first_level(m); l < m->n_levels; l++) {
+        lud_met_between_knots(m, node, l, m->values);
+        for (size_t k = 0; k < m->stride; k++) lud_met_row(m, node, l)[k] = (float)m->values[k];
+    }
+}
+
+/* The row of a state at the rim, for what a network says of it. */
+static void row_of_worth(lud_empo_met *m, int64_t node, const float *v_h_e, float v_r, double *row) {
+    for (size_t g = 0; g + 1 < m->stride; g++) m->values[g] = fmin(fmax((double)v_h_e[g], 0.0), 1.0);
+    lud_empo_met_credit(m, lud_empo_met_bytes_of(m, node), m->values,
+                        fmin((double)v_r, m->game.terminal_value), row);
+}
+
+static void said(lud_empo_met *m, int64_t node) {
+    if (m->block[node] != LUD_MET_NONE) fill_block(m, node);
+    lud_met_mark_before(m, node);
+}
+
 void lud_empo_met_set(lud_empo_met *m, int64_t node, const float *v_h_e, const float *v_r) {
     assert(!(m->flags[node] & (LUD_MET_EXPANDED | LUD_MET_TERMINAL)));
-    const int32_t goals = m->game.n_goals;
-    double *row = m->scratch->row;
-    for (int i = 0; i < m->n_knots; i++) {
-        const int level = m->knots[i], before = i ? m->knots[i - 1] : level;
-        for (int32_t g = 0; g < goals; g++) m->values[g] = (double)v_h_e[i * goals + g];
-        lud_empo_met_credit(m, lud_empo_met_bytes_of(m, node), m->values,
-                            fmin((double)v_r[i], m->game.terminal_value), row);
-        set_row(m, node, level, row);
-        for (int l = before + 1; l < level; l++) {
-            const float part = (float)(l - before) / (float)(level - before);
-            const float *low = lud_met_row(m, node, before), *high = lud_met_row(m, node, level);
-            for (size_t k = 0; k < m->stride; k++)
-                lud_met_row(m, node, l)[k] = (1.0f - part) * low[k] + part * high[k];
+    for (int knot = 0; knot < m->n_knots; knot++) {
+        row_of_worth(m, node, v_h_e + (size_t)knot * (m->stride - 1), v_r[knot], m->scratch->row);
+        set_known(m, node, knot, m->scratch->row);
+    }
+    said(m, node);
+}
+
+void lud_empo_met_scale(lud_empo_met *m, int64_t node, int level, const float *v_h_e, float v_r) {
+    assert(!(m->flags[node] & (LUD_MET_EXPANDED | LUD_MET_TERMINAL)));
+    double *wanted = m->scratch->row, *own = m->values;
+    row_of_worth(m, node, v_h_e, v_r, wanted);
+    lud_met_between_knots(m, node, level, own);
+    for (size_t k = 0; k < m->stride; k++) {
+        const double most = k + 1 < m->stride ? 1.0 : fabs(wanted[k]);
+        for (int knot = 0; knot < m->n_knots; knot++) {
+            float *known = &lud_met_known(m, node, knot)[k];
+            if (k + 1 < m->stride && *known == LUD_MET_ACHIEVED) break;
+            /* what was as good as nothing is in no proportion to anything */
+            const double scaled = fabs(own[k]) > 1e-6 ? (double)*known * wanted[k] / own[k] : wanted[k];
+            /* at no other time can there be more to lose for every step */
+            const double times = fmax(1.0, (double)m->knots[knot] / fmax(level, 1));
+            *known = (float)(k + 1 < m->stride ? fmin(scaled, 1.0) : fmax(scaled, -most * times));
         }
     }
-    lud_met_mark_before(m, node);
+    said(m, node);
 }
 
 const uint32_t *lud_empo_met_unsaid(const lud_empo_met *m, int64_t *n) {
@@ -399,17 +493,6 @@ static bool room_to_build(lud_empo_met *m, int64_t more) {
     return true;
 }
 
-/* A new state is worth what the one before it is, until somebody says better. */
-static void inherit(lud_empo_met *m, int64_t from, int64_t to) {
-    for (int l = lud_met_first_level(m); l < m->n_levels; l++) {
-        lud_empo_met_row(m, from, l, m->values);
-        for (size_t k = 0; k + 1 < m->stride; k++) m->values[k] /= fmax(m->game.gamma_h, 1e-9);
-        lud_empo_met_credit(m, lud_empo_met_bytes_of(m, to), m->values,
-                            m->values[m->stride - 1] / fmax(m->game.gamma_r, 1e-9), m->scratch->row);
-        set_row(m, to, l, m->scratch->row);
-    }
-}
-
 /* The row of one joint action in the list under construction. */
 static lud_status build_row(lud_empo_met *m, int64_t node, int32_t k, lud_error *error) {
     lud_joint_action_decode(&m->model->layout, k, m->joint);
@@ -421,8 +504,13 @@ static lud_status build_row(lud_empo_met *m, int64_t node, int32_t k, lud_error 
         int64_t to;
         const int64_t n_before = m->n;
         LUD_TRY(lud_empo_met_add(m, m->found.states + (size_t)i * m->state_bytes, &to, error));
-        if (m->n > n_before && !lud_empo_met_terminal(m, to)) inherit(m, node, to);
         branch[1 + i] = (uint32_t)to;
+        if (m->n == n_before || lud_empo_met_terminal(m, to)) continue;
+        /* until somebody says better it is worth what the one before it is */
+        for (int knot = 0; knot < m->n_knots; knot++) {
+            lud_met_read(m, node, m->knots[knot], m->values);
+            set_known(m, to, knot, m->values);
+        }
     }
     if (n == 1) {
         m->built[m->n_policy_words + k] = branch[1];
@@ -439,8 +527,8 @@ static lud_status build_list(lud_empo_met *m, int64_t node, lud_error *error) {
     m->n_built = 0;
     if (!room_to_build(m, m->n_policy_words + m->n_joint)) return lud_no_memory(error, "successors");
     m->n_built = m->n_policy_words + m->n_joint;
-    const int highest = m->highest[node] > 0 || !m->clocked ? m->highest[node] : 1;
-    lud_empo_met_state(m, node, highest, m->own);
+    const int level = likely_level(m, node);
+    lud_empo_met_state(m, node, level, m->own);
     for (int l = 0; l < m->policy_levels; l++) {
         if (m->policy_levels > 1) set_level(m, l + 1, m->own);
         lud_met_ask_people(m, m->own, m->policy);
@@ -449,7 +537,7 @@ static lud_status build_list(lud_empo_met *m, int64_t node, lud_error *error) {
             memcpy(m->built + l * m->n_policies + i, &p, sizeof p);
         }
     }
-    set_level(m, highest, m->own);
+    set_level(m, level, m->own);
     for (int32_t k = 0; k < m->n_joint; k++) LUD_TRY(build_row(m, node, k, error));
     return LUD_OK;
 }
@@ -469,12 +557,28 @@ void lud_met_note_before(lud_empo_met *m, int64_t node) {
     }
 }
 
+/* Gives a state a block, in which it is worth what it was. */
+static lud_status take_block(lud_empo_met *m, int64_t node, lud_error *error) {
+    bool failed;
+    if (m->block[node] != LUD_MET_NONE) return LUD_OK;
+    lud_met_rooms wanted = lud_met_taken(m);
+    wanted.blocks++;
+    if (!lud_met_reserve(m, wanted, &failed)) return no_room(m, failed, error);
+    m->owner[m->n_blocks] = (uint32_t)node;
+    m->block[node] = (uint32_t)m->n_blocks++;
+    fill_block(m, node);
+    return LUD_OK;
+}
+
 /* Gives a state the list of its successors. */
 static lud_status list_successors(lud_empo_met *m, int64_t node, lud_error *error) {
     bool failed;
+    LUD_TRY(take_block(m, node, error));
     LUD_TRY(build_list(m, node, error));
-    if (!lud_met_reserve(m, m->n, m->n_words + m->n_built, m->n_before + m->n_built, &failed))
-        return no_room(m, failed, error);
+    lud_met_rooms wanted = lud_met_taken(m);
+    wanted.words += m->n_built;
+    wanted.before += m->n_built - m->n_policy_words;
+    if (!lud_met_reserve(m, wanted, &failed)) return no_room(m, failed, error);
     m->list[node] = m->n_words;
     memcpy(m->words + m->n_words, m->built, (size_t)m->n_built * sizeof *m->words);
     m->n_words += m->n_built;

@@ -9,9 +9,10 @@
  * One that was expanded has the list of the successors of all joint actions, which are exact, and what people
  * do in it; from these and from the worth of its successors its own follows by equations (4) to (9) of one
  * state (learn/empo/equations.h), the exact solver's. Successors that were not expanded stand at the rim:
- * their worth is what somebody says of them (lud_empo_met_set), a network. Where worth changes, the states
- * before it are computed anew, level by level (sweeping as in Moore and Atkeson, Machine Learning 13, 1993);
- * one pass is exact where there is a clock. A table without a rim is the solution. */
+ * their worth at some levels, the knots, is what somebody says of them (lud_empo_met_set), a network; in
+ * between it lies on straight lines. Where worth changes, the states before it are computed anew, level by
+ * level (sweeping as in Moore and Atkeson, Machine Learning 13, 1993); one pass is exact where there is a
+ * clock. A table without a rim is the solution. */
 #pragma once
 
 #include "base/progress.h"
@@ -73,11 +74,12 @@ const float *lud_empo_met_policies(const lud_empo_met *met, int64_t node, int le
 /* States at the rim that nobody has said anything of yet, in the order of their arrival: [*n]. They leave the
  * list by lud_empo_met_set. */
 const uint32_t *lud_empo_met_unsaid(const lud_empo_met *met, int64_t *n);
-/* Some of the levels, rising, the highest among them: [*n]. */
+/* The knots, rising, the highest level among them: [*n]. */
 const int32_t *lud_empo_met_knots(const lud_empo_met *met, int *n);
-/* The worth of a state at the rim at these levels: v_h_e[n][n_goals], v_r[n] < 0. In between it lies on
- * straight lines. */
+/* The worth of a state at the rim at the knots: v_h_e[n][n_goals], v_r[n] < 0. */
 void lud_empo_met_set(lud_empo_met *met, int64_t node, const float *v_h_e, const float *v_r);
+/* The same at one level that is not the end; at the knots worth changes in proportion. v_h_e[n_goals] */
+void lud_empo_met_scale(lud_empo_met *met, int64_t node, int level, const float *v_h_e, float v_r);
 /* Empties the list; states in it keep what they have. */
 void lud_empo_met_all_said(lud_empo_met *met);
 /* Marks every expanded state. */

@@ -1,6 +1,7 @@
 /* What the files of lud_empo_met share. */
 #pragma once
 
+#include <math.h>
 #include <string.h>
 
 #include "learn/empo/met/met.h"
@@ -16,14 +17,15 @@ enum {
  * for each joint action a state's number,
  * or BRANCH + the place within the list of a word n, n numbers and n probabilities (doubles, two words each).
  */
-#define LUD_MET_BRANCH 0x80000000u
-#define LUD_MET_NONE   UINT32_MAX
+#define LUD_MET_BRANCH   0x80000000u
+#define LUD_MET_NONE     UINT32_MAX
+#define LUD_MET_ACHIEVED (-1.0f)
 
 typedef struct lud_met_before {
     uint32_t node, next; /* a state that leads here; the next of these or LUD_MET_NONE */
 } lud_met_before;
 
-enum { LUD_MET_MOST_KNOTS = 128 };
+enum { LUD_MET_KNOTS = 8 };
 
 /* Working memory of a thread. */
 typedef struct lud_met_scratch {
@@ -43,15 +45,24 @@ struct lud_empo_met {
     int n_levels, policy_levels; /* policy_levels: 1 where people do the same at every level */
     bool clocked;
     int32_t n_policy_words; /* of a list: policy_levels * n_policies */
-    int n_knots;
-    int32_t knots[LUD_MET_MOST_KNOTS];
 
     int64_t n, room; /* states */
     uint8_t *states, *flags;
-    float *
-        *rows; /* [n_levels][room][stride], one array a level: sweeps go through them one after the other */
-    int64_t *list;                    /* [room] first word of the list of successors; -1: none, also of an
-                                       * expanded state that was loaded */
+    /* Worth. States that are or were expanded have a block of rows; of all others, terminal ones among them,
+     * the worth at the knots is known, and LUD_MET_ACHIEVED stands for a goal that is achieved, worth 1 at
+     * every level. */
+    uint32_t *block; /* [room] LUD_MET_NONE: none */
+    float *known;    /* [room][n_knots][stride] */
+    int n_knots;
+    int32_t knots[LUD_MET_KNOTS];
+    int32_t *knot; /* [n_levels] the last one that is not above a level, */
+    double *part;  /* [n_levels] and how far the level is on the way from it to the next */
+    int64_t n_blocks, room_blocks;
+    uint32_t *owner; /* [room_blocks] the state of a block */
+    float **rows;  /* [n_levels][room_blocks][stride], one array a level: sweeps go through them one after the
+                    * other; none for the end */
+    int64_t *list; /* [room] first word of the list of successors; -1: none, also of an
+                    * expanded state that was loaded */
     uint32_t *first_before, *touched; /* [room] into before; the expansion that met the state last */
     uint32_t *seen, *visits;          /* [room] */
     int32_t *highest;                 /* [room] */
@@ -61,6 +72,7 @@ struct lud_empo_met {
     uint32_t *work;                   /* [room] of a level that is computed; [room] whether worth changed */
     uint8_t *changed;
     size_t mark_words;
+    double end;  /* V_r's part of the row of the end */
     int lowest;  /* no level below is marked */
     bool closed; /* lud_empo_met_close found all; what it left unexpanded occurs at the end only */
     int64_t n_unsaid, n_expanded, n_terminal, n_active;
@@ -86,8 +98,38 @@ struct lud_empo_met {
     int64_t n_built, room_built;
 };
 
+/* The row of a state that has a block, at a level that is not the end. */
 static inline float *lud_met_row(const lud_empo_met *m, int64_t node, int level) {
-    return m->rows[level] + (size_t)node * m->stride;
+    return m->rows[level] + (size_t)m->block[node] * m->stride;
+}
+static inline float *lud_met_known(const lud_empo_met *m, int64_t node, int knot) {
+    return m->known + ((size_t)node * (size_t)m->n_knots + (size_t)knot) * m->stride;
+}
+/* A state's row[stride] at a level, from what is known at the knots. */
+static inline void lud_met_between_knots(const lud_empo_met *m, int64_t node, int level, double *row) {
+    const size_t goals = m->stride - 1;
+    const int knot = m->knot[level];
+    const float *low = lud_met_known(m, node, knot);
+    if (m->clocked && level == 0) { /* the end */
+        for (size_t k = 0; k < goals; k++) row[k] = low[k] == LUD_MET_ACHIEVED;
+        row[goals] = m->end;
+        return;
+    }
+    const double part = m->part[level];
+    const float *high = part > 0 ? low + m->stride : low;
+    for (size_t k = 0; k < m->stride; k++)
+        row[k] = k < goals && low[k] == LUD_MET_ACHIEVED
+                     ? 1.0
+                     : (1.0 - part) * (double)low[k] + part * (double)high[k];
+}
+/* A state's row[stride] at any level. */
+static inline void lud_met_read(const lud_empo_met *m, int64_t node, int level, double *row) {
+    if (m->block[node] == LUD_MET_NONE || (m->clocked && level == 0)) {
+        lud_met_between_knots(m, node, level, row);
+        return;
+    }
+    const float *from = lud_met_row(m, node, level);
+    for (size_t k = 0; k < m->stride; k++) row[k] = (double)from[k];
 }
 /* The first level that is computed, and the level of the successors that one follows from. */
 static inline int lud_met_first_level(const lud_empo_met *m) {
@@ -120,8 +162,12 @@ void lud_met_mark_before(lud_empo_met *met, int64_t node);
 void lud_met_note_before(lud_empo_met *met, int64_t node);
 /* Memory held. */
 size_t lud_met_bytes(const lud_empo_met *met);
-/* Room for so many states, words and links in all. False: the limit, or (then *failed) memory is out. */
-bool lud_met_reserve(lud_empo_met *met, int64_t states, int64_t words, int64_t before, bool *failed);
+/* Room for so much in all, and what is taken. False: the limit, or (then *failed) memory is out. */
+typedef struct lud_met_rooms {
+    int64_t states, words, before, blocks;
+} lud_met_rooms;
+bool lud_met_reserve(lud_empo_met *met, lud_met_rooms wanted, bool *failed);
+lud_met_rooms lud_met_taken(const lud_empo_met *met);
 /* What the prior says of a state of the world: policies as a record has them. */
 void lud_met_ask_people(lud_empo_met *met, const uint8_t *state, double *policies);
 void lud_met_hash_again(lud_empo_met *met);

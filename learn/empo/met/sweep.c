@@ -49,17 +49,16 @@ void lud_empo_met_mark_all(lud_empo_met *m) {
 /* ---- one state ---- */
 
 /* The expectation of what the successors of one joint action are worth at a level, sum[stride]. */
-static void expect(const lud_empo_met *m, lud_met_successors row, int level, double *sum) {
+static void expect(const lud_empo_met *m, lud_met_successors row, int level, double *one, double *sum) {
     if (!row.probability) {
-        const float *from = lud_met_row(m, row.node[0], level);
-        for (size_t j = 0; j < m->stride; j++) sum[j] = (double)from[j];
+        lud_met_read(m, row.node[0], level, sum);
         return;
     }
     memset(sum, 0, m->stride * sizeof *sum);
     for (uint32_t i = 0; i < row.n; i++) {
         const double p = lud_met_probability(row, i);
-        const float *from = lud_met_row(m, row.node[i], level);
-        for (size_t j = 0; j < m->stride; j++) sum[j] += p * (double)from[j];
+        lud_met_read(m, row.node[i], level, one);
+        for (size_t j = 0; j < m->stride; j++) sum[j] += p * one[j];
     }
 }
 
@@ -78,16 +77,17 @@ static double *expected_row(const lud_empo_met *m, const lud_empo_scratch *scrat
     return row + m->stride - 1;
 }
 
-static void look(const lud_empo_met *m, lud_empo_scratch *scratch, int64_t node, int level, double *record) {
+static void look(const lud_empo_met *m, lud_met_scratch *scratch, int64_t node, int level, double *record) {
     const float *policies = lud_empo_met_policies(m, node, level);
     for (int32_t i = 0; i < m->n_policies; i++) record[m->game.policies + i] = (double)policies[i];
     for (int32_t k = 0; k < m->n_joint; k++)
-        expect(m, lud_met_row_of(m, node, k), lud_met_level_after(m, level), expected_row(m, scratch, k));
-    finish(m, scratch, record);
+        expect(m, lud_met_row_of(m, node, k), lud_met_level_after(m, level), scratch->row,
+               expected_row(m, &scratch->equations, k));
+    finish(m, &scratch->equations, record);
 }
 
 void lud_empo_met_look(lud_empo_met *m, int64_t node, int level, double *record) {
-    look(m, &m->scratch->equations, node, level, record);
+    look(m, m->scratch, node, level, record);
 }
 
 void lud_empo_met_look_from(lud_empo_met *m, const uint8_t *state, const double *policies,
@@ -110,7 +110,7 @@ static bool renew(const lud_empo_met *m, lud_met_scratch *scratch, int64_t node,
                   double tolerance) {
     const lud_empo_layout *layout = &m->problem->layout;
     float *row = lud_met_row(m, node, level);
-    look(m, &scratch->equations, node, level, scratch->record);
+    look(m, scratch, node, level, scratch->record);
     lud_empo_met_credit(m, lud_empo_met_bytes_of(m, node), scratch->record + layout->v_h_e,
                         scratch->record[layout->v_r], scratch->row);
     bool changed = false;

@@ -129,8 +129,8 @@ lud_status lud_empo_phase1_evaluate(lud_learner *learner, double *row, lud_error
 
 void lud_empo_phase1_report_evaluation(const phase1 *p, lud_text *out) {
     if (p->reference.too_large)
-        lud_text_append(out, "the world has more than %lld states and is not solved for comparison\n",
-                        (long long)p->options.exact_max_states);
+        lud_text_append(out, "not compared with an exact solution (exact_max_states): %s\n",
+                        p->reference.reason.text);
     if (!p->evaluated) return;
     const lud_empo_phase1_distance *d = &p->distance;
     lud_text_append(out, "\n=== Learned against exact, %llu states, goals not yet achieved ===\n",

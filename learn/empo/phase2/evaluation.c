@@ -222,8 +222,8 @@ void lud_empo_phase2_report_evaluation(const lud_empo_phase2_learner *p, lud_tex
     report_trust(p, out);
     if (!p->evaluated) {
         if (p->reference.too_large)
-            lud_text_append(out, "\nthe world has more than %lld states and is not solved for comparison\n",
-                            (long long)p->options.exact_max_states);
+            lud_text_append(out, "\nnot compared with an exact solution (exact_max_states): %s\n",
+                            p->reference.reason.text);
         return;
     }
     const lud_empo_distance *d = &p->distance;

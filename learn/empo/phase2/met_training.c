@@ -10,8 +10,10 @@
 /* States that are expanded in the hope that this is all: some ten seconds' work. */
 enum { MOST_CLOSED = 2000000 };
 
-/* Levels of states that sweeps compute for an update, in the mean: together about as long as it takes. */
-enum { SWEPT_AN_UPDATE = 4096 };
+/* Rows of joint actions that sweeps go through for an update, in the mean: together about as long as it
+ * takes.
+ */
+enum { SWEPT_AN_UPDATE = 200000 };
 
 /* Changes of worth below this share of it are not handed on while the rim is a network's anyway. */
 static const double tolerance = 1e-4;
@@ -93,10 +95,9 @@ lud_status lud_empo_met_training_step(lud_empo_met_training *t, int64_t step, co
     if (lud_empo_met_complete(t->met)) return LUD_OK;
     int n_knots;
     (void)lud_empo_met_knots(t->met, &n_knots);
-    const int64_t n = (t->options->met_refresh + n_knots - 1) / n_knots;
-    LUD_TRY(refresh(t, n, error));
+    LUD_TRY(refresh(t, (t->options->met_refresh + n_knots - 1) / n_knots, error));
     if (t->rest <= 0) t->rest = lud_empo_met_sweep(t->met, tolerance, 0);
-    t->rest -= SWEPT_AN_UPDATE;
+    t->rest -= 1 + SWEPT_AN_UPDATE / lud_joint_action_count(&t->model->layout);
     if (step + 1 < t->options->stages.total) return LUD_OK;
     /* what is left behind agrees with the networks as they are now, everywhere */
     t->refresh = 0;
