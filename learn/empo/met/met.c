@@ -12,7 +12,7 @@
 #include "learn/empo/met/met_inside.h"
 #include "learn/nn/arrays.h"
 
-enum { FIRST_ROOM = 256 };
+enum { FIRST_ROOM = 32, FIRST_WORDS = 512 };
 
 /* ---- memory ---- */
 
@@ -90,8 +90,8 @@ static bool grow_states(lud_empo_met *m, int64_t room) {
 
 static bool grow_blocks(lud_empo_met *m, int64_t room) {
     for (int level = lud_met_first_level(m); level < m->n_levels; level++)
-        if (!lud_grow(&m->rows[level], (size_t)room * m->stride, sizeof **m->rows)) return false;
-    if (!lud_grow(&m->owner, (size_t)room, sizeof *m->owner)) return false;
+        if (!lud_grow(&m->rows[level], ((size_t)room + 1) * m->stride, sizeof **m->rows)) return false;
+    if (!lud_grow(&m->owner, (size_t)room + 1, sizeof *m->owner)) return false;
     m->room_blocks = room;
     return true;
 }
@@ -102,8 +102,23 @@ static int64_t larger(int64_t room, int64_t wanted, int64_t least) {
     const int64_t more = room + room / 4 + least;
     return more > wanted ? more : wanted;
 }
-static int64_t no_less(int64_t room, int64_t wanted) {
-    return wanted > room ? wanted : room;
+
+static int64_t with_share(int64_t taken, int64_t wanted, double share) {
+    const int64_t n = taken > wanted ? taken : wanted;
+    return n + (int64_t)(share * (double)n);
+}
+
+/* What is wanted, and as much more of each as there is memory for all; false: hardly any is left. */
+static bool fill_memory(const lud_empo_met *m, lud_met_rooms wanted, lud_met_rooms *to) {
+    const lud_met_rooms n = lud_met_taken(m);
+    for (double share = 0.25; share > 0.01; share *= 0.8) {
+        *to = (lud_met_rooms){
+            with_share(n.states, wanted.states, share), with_share(n.words, wanted.words, share),
+            with_share(n.before, wanted.before, share), with_share(n.blocks, wanted.blocks, share)};
+        if (bytes_with(m, *to) <= m->most_bytes) return true;
+    }
+    *to = wanted; /* as it is, where it was found in a file */
+    return n.states == 0 && bytes_with(m, *to) <= m->most_bytes;
 }
 
 bool lud_met_reserve(lud_empo_met *m, lud_met_rooms wanted, bool *failed) {
@@ -112,24 +127,19 @@ bool lud_met_reserve(lud_empo_met *m, lud_met_rooms wanted, bool *failed) {
     if (wanted.states <= own.states && wanted.words <= own.words && wanted.before <= own.before &&
         wanted.blocks <= own.blocks)
         return true;
-    lud_met_rooms to = {larger(own.states, wanted.states, FIRST_ROOM), larger(own.words, wanted.words, 4096),
-                        larger(own.before, wanted.before, 4096),
-                        larger(own.blocks, wanted.blocks, FIRST_ROOM)};
-    if (bytes_with(m, to) > m->most_bytes) /* no more than there must be */
-        to = (lud_met_rooms){no_less(own.states, wanted.states), no_less(own.words, wanted.words),
-                             no_less(own.before, wanted.before), no_less(own.blocks, wanted.blocks)};
-    if (bytes_with(m, to) > m->most_bytes || to.states >= INT32_MAX || to.before >= UINT32_MAX) return false;
+    lud_met_rooms to = {
+        larger(own.states, wanted.states, FIRST_ROOM), larger(own.words, wanted.words, FIRST_WORDS),
+        larger(own.before, wanted.before, FIRST_WORDS), larger(own.blocks, wanted.blocks, FIRST_ROOM)};
+    if (bytes_with(m, to) > m->most_bytes && !fill_memory(m, wanted, &to)) return false;
+    if (to.states >= INT32_MAX || to.before >= UINT32_MAX) return false;
     *failed = true;
-    if (to.states != own.states && !grow_states(m, to.states)) return false;
-    if (to.words != own.words) {
-        if (!lud_grow(&m->words, (size_t)to.words, sizeof *m->words)) return false;
-        m->room_words = to.words;
-    }
-    if (to.before != own.before) {
-        if (!lud_grow(&m->before, (size_t)to.before, sizeof *m->before)) return false;
-        m->room_before = to.before;
-    }
+    if (to.words != own.words && !lud_grow(&m->words, (size_t)to.words + 1, sizeof *m->words)) return false;
+    m->room_words = to.words;
+    if (to.before != own.before && !lud_grow(&m->before, (size_t)to.before + 1, sizeof *m->before))
+        return false;
+    m->room_before = to.before;
     if (to.blocks != own.blocks && !grow_blocks(m, to.blocks)) return false;
+    if (to.states != own.states && !grow_states(m, to.states)) return false;
     *failed = false;
     return true;
 }
