@@ -159,4 +159,5 @@ lud_empo_fit_figures lud_empo_fit_get(const lud_empo_fit *t) {
 
 void lud_empo_fit_visit(lud_empo_fit *t, lud_checkpoint *checkpoint) {
     lud_optimiser_visit(t->optimiser.all, "optimiser.", checkpoint);
+    lud_checkpoint_bytes(checkpoint, "fit.figures", &t->figures, sizeof t->figures);
 }

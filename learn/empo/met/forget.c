@@ -157,10 +157,12 @@ lud_status lud_empo_met_forget(lud_empo_met *m, lud_error *error) {
     m->closed = false;
     m->n_active = 0;
     for (int64_t i = 0; i < m->n; i++) {
-        if (m->flags[i] & LUD_MET_MARKED && lud_empo_met_expanded(m, i))
+        if (m->flags[i] & LUD_MET_MARKED && lud_empo_met_expanded(m, i)) {
             m->active[m->n_active++] = (uint32_t)i;
-        else
-            m->flags[i] &= (uint8_t)~LUD_MET_MARKED;
+            continue;
+        }
+        m->flags[i] &= (uint8_t)~LUD_MET_MARKED;
+        memset(m->marks + (size_t)i * m->mark_words, 0, m->mark_words * sizeof *m->marks);
     }
     LUD_FREE(keep, number);
     return LUD_OK;
@@ -202,6 +204,24 @@ static bool worth_is_sound(lud_empo_met *m, int64_t node, bool terminal) {
     return true;
 }
 
+/* Active states that were loaded, each once; the others have no marks. */
+static bool marks_are_sound(lud_empo_met *m) {
+    m->lowest = m->n_levels;
+    for (int64_t i = 0; i < m->n_active; i++) {
+        const uint32_t node = m->active[i];
+        if (node >= m->n || m->flags[node] & LUD_MET_MARKED) return false;
+        m->flags[node] |= LUD_MET_MARKED;
+    }
+    for (int64_t i = 0; i < m->n; i++)
+        for (int level = 0; level < (int)m->mark_words * 64; level++) {
+            if (!(m->marks[(size_t)i * m->mark_words + (size_t)level / 64] >> level % 64 & 1)) continue;
+            if (!(m->flags[i] & LUD_MET_MARKED) || level < lud_met_first_level(m) || level >= m->n_levels)
+                return false;
+            if (level < m->lowest) m->lowest = level;
+        }
+    return true;
+}
+
 /* What was loaded is a table: states of the model, each with the flags that it can have and finite worth. */
 static void check(lud_empo_met *m, const char *prefix, lud_checkpoint *checkpoint) {
     const lud_world *world = m->model->world;
@@ -223,9 +243,7 @@ static void check(lud_empo_met *m, const char *prefix, lud_checkpoint *checkpoin
         m->list[i] = -1;
         m->first_before[i] = LUD_MET_NONE;
         m->touched[i] = 0;
-        m->flags[i] &= (uint8_t)~LUD_MET_MARKED;
-        memset(m->marks + (size_t)i * m->mark_words, 0, m->mark_words * sizeof *m->marks);
-        if (sound && flags & LUD_MET_MARKED) lud_met_mark_from(m, i, lud_met_first_level(m));
+        m->flags[i] &= (uint8_t)~LUD_MET_MARKED; /* of those that are active set again */
         m->n_terminal += terminal;
         if (!sound)
             lud_checkpoint_fail(checkpoint, LUD_ERROR_INPUT, "%sstates: state %lld makes no sense", prefix,
@@ -253,6 +271,8 @@ static void check(lud_empo_met *m, const char *prefix, lud_checkpoint *checkpoin
             lud_checkpoint_fail(checkpoint, LUD_ERROR_INPUT, "%sexpanded: state %lld is missing", prefix,
                                 (long long)i);
     memset(m->touched, 0, (size_t)m->n * sizeof *m->touched);
+    if (!lud_checkpoint_status(checkpoint, NULL) && !marks_are_sound(m))
+        lud_checkpoint_fail(checkpoint, LUD_ERROR_INPUT, "%sactive: states that are none", prefix);
 }
 
 void lud_empo_met_visit(lud_empo_met *m, const char *prefix, lud_checkpoint *checkpoint) {
@@ -270,10 +290,11 @@ void lud_empo_met_visit(lud_empo_met *m, const char *prefix, lud_checkpoint *che
                   {"n_unsaid", &m->n_unsaid, INT32_MAX},
                   {"closed", &closed, 1},
                   {"room_blocks", &m->room_blocks, INT32_MAX},
-                  {"n_blocks", &m->n_blocks, INT32_MAX}};
-    int64_t read[9];
+                  {"n_blocks", &m->n_blocks, INT32_MAX},
+                  {"n_active", &m->n_active, INT32_MAX}};
+    int64_t read[10];
     const bool loading = lud_checkpoint_loading(checkpoint);
-    for (int i = 0; i < 9; i++) {
+    for (int i = 0; i < 10; i++) {
         uint64_t value = (uint64_t)*counts[i].value;
         lud_checkpoint_u64(checkpoint, name_of(text, prefix, counts[i].name), &value);
         lud_checkpoint_limit(checkpoint, text, value, (uint64_t)counts[i].most);
@@ -282,8 +303,8 @@ void lud_empo_met_visit(lud_empo_met *m, const char *prefix, lud_checkpoint *che
     if (lud_checkpoint_status(checkpoint, NULL)) return;
     if (loading) {
         bool failed = false;
-        const bool sound =
-            read[3] <= read[0] && read[4] <= read[3] && read[5] <= read[3] && read[8] <= read[7];
+        const bool sound = read[3] <= read[0] && read[4] <= read[3] && read[5] <= read[3] &&
+                           read[8] <= read[7] && read[9] <= read[3];
         lud_empo_met_clear(m);
         if (!sound || !lud_met_reserve(m, (lud_met_rooms){read[0], read[1], read[2], read[7]}, &failed)) {
             lud_checkpoint_fail(checkpoint, failed ? LUD_ERROR_MEMORY : LUD_ERROR_INPUT,
@@ -297,6 +318,7 @@ void lud_empo_met_visit(lud_empo_met *m, const char *prefix, lud_checkpoint *che
         m->n_unsaid = read[5];
         m->closed = read[6] != 0;
         m->n_blocks = read[8];
+        m->n_active = read[9];
     }
     const size_t n = (size_t)m->n;
     const struct {
@@ -310,6 +332,8 @@ void lud_empo_met_visit(lud_empo_met *m, const char *prefix, lud_checkpoint *che
                   {"seen", m->seen, n * sizeof *m->seen},
                   {"visits", m->visits, n * sizeof *m->visits},
                   {"expanded", m->expanded, (size_t)m->n_expanded * sizeof *m->expanded},
+                  {"active", m->active, (size_t)m->n_active * sizeof *m->active},
+                  {"marks", m->marks, n * m->mark_words * sizeof *m->marks},
                   {"unsaid", m->unsaid, (size_t)m->n_unsaid * sizeof *m->unsaid},
                   {"clock", &m->clock, sizeof m->clock},
                   {"computed", &m->computed, sizeof m->computed},

@@ -7,12 +7,10 @@
 #include "base/number.h"
 #include "base/progress.h"
 
-/* States that are expanded in the hope that this is all: some ten seconds' work. */
+/* States that are expanded in the hope that this is all: some minutes' work. */
 enum { MOST_CLOSED = 2000000 };
 
-/* Rows of joint actions that sweeps go through for an update, in the mean: together about as long as it
- * takes.
- */
+/* Rows of joint actions that sweeps go through for an update, in the mean: about as much work as it is. */
 enum { SWEPT_AN_UPDATE = 200000 };
 
 /* Changes of worth below this share of it are not handed on while the rim is a network's anyway. */
@@ -96,27 +94,38 @@ lud_status lud_empo_met_training_step(lud_empo_met_training *t, int64_t step, co
     int n_knots;
     (void)lud_empo_met_knots(t->met, &n_knots);
     LUD_TRY(refresh(t, (t->options->met_refresh + n_knots - 1) / n_knots, error));
-    if (t->rest <= 0) t->rest = lud_empo_met_sweep(t->met, tolerance, 0);
-    t->rest -= 1 + SWEPT_AN_UPDATE / lud_joint_action_count(&t->model->layout);
-    if (step + 1 < t->options->stages.total) return LUD_OK;
-    /* what is left behind agrees with the networks as they are now, everywhere */
-    t->refresh = 0;
-    for (int64_t asked = 0; asked < lud_empo_met_get(t->met).n; asked += t->options->met_refresh) {
-        if (t->options->met_refresh == 0) break;
-        LUD_TRY(refresh(t, t->options->met_refresh, error));
+    if (t->rest == 0) t->rest = lud_empo_met_sweep(t->met, tolerance, 0);
+    const int64_t done = 1 + SWEPT_AN_UPDATE / lud_joint_action_count(&t->model->layout);
+    t->rest = t->rest > done ? t->rest - done : 0;
+    return LUD_OK;
+}
+
+lud_status lud_empo_met_training_finish(lud_empo_met_training *t, lud_progress *progress, lud_error *error) {
+    enum { SWEPT = 1 << 16 };
+    const int64_t n = lud_empo_met_get(t->met).n, each = t->options->met_refresh;
+    if (lud_empo_met_complete(t->met)) return LUD_OK;
+    for (int64_t node = 0; node < n && each > 0;) {
+        int64_t found = 0;
+        for (; node < n && found < each; node++)
+            if (!lud_empo_met_sure(t->met, node)) t->rim[found++] = (uint32_t)node;
+        LUD_TRY(lud_progress_beat(progress, 1.0, error));
+        LUD_TRY(lud_empo_ask_nodes(&t->asker, found, t->rim, error));
     }
     lud_empo_met_mark_all(t->met);
-    lud_empo_met_sweep(t->met, 0.0, 0);
+    while (lud_empo_met_sweep(t->met, 0.0, SWEPT) > 0) LUD_TRY(lud_progress_beat(progress, 1.0, error));
     return LUD_OK;
 }
 
 void lud_empo_met_training_visit(lud_empo_met_training *t, bool policy, lud_checkpoint *checkpoint) {
-    uint64_t tried = t->tried, at = (uint64_t)t->refresh;
+    uint64_t tried = t->tried, at = (uint64_t)t->refresh, rest = (uint64_t)(t->rest > 0 ? t->rest : 0);
     lud_empo_met_visit(t->met, "met.", checkpoint);
     if (policy) return;
     lud_checkpoint_u64(checkpoint, "met.tried", &tried);
     lud_checkpoint_u64(checkpoint, "met.refresh", &at);
     lud_checkpoint_limit(checkpoint, "met.refresh", at, INT32_MAX);
+    lud_checkpoint_u64(checkpoint, "met.rest", &rest);
+    lud_checkpoint_limit(checkpoint, "met.rest", rest, LUD_CHECKPOINT_MOST);
+    t->rest = (int64_t)rest;
     t->tried = tried != 0;
     t->refresh = (int64_t)at;
     lud_empo_actor_visit(t->actor, "actor.", checkpoint);

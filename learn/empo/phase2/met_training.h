@@ -38,6 +38,10 @@ lud_status lud_empo_met_training_act(lud_empo_met_training *training, const lud_
                                      lud_progress *progress, double part, lud_error *error);
 lud_status lud_empo_met_training_step(lud_empo_met_training *training, int64_t step, const lud_empo_now *now,
                                       bool measure, lud_error *error);
+/* After the last step: what is left behind agrees with the networks as they are then, everywhere.
+ * LUD_INTERRUPTED: it is done anew by the next call. */
+lud_status lud_empo_met_training_finish(lud_empo_met_training *training, lud_progress *progress,
+                                        lud_error *error);
 /* Table and actor; `policy`: the table alone. */
 void lud_empo_met_training_visit(lud_empo_met_training *training, bool policy, lud_checkpoint *checkpoint);
 void lud_empo_met_training_report(const lud_empo_met_training *training, lud_text *out);

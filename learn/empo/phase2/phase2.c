@@ -386,6 +386,8 @@ static lud_status iterate_met(phase2 *p, double *row, lud_error *error) {
         LUD_TRY(lud_empo_met_training_step(p->met, p->step, &now, p->step + 1 == end, error));
         p->step++;
     }
+    if (p->step == stages->total) LUD_TRY(lud_empo_met_training_finish(p->met, p->base.progress, error));
+    now = lud_empo_stages_at(stages, end > 0 ? end - 1 : 0); /* also where the end was broken off */
     fill_met_row(p, &now, row);
     return LUD_OK;
 }
