@@ -84,16 +84,31 @@ void lud_empo_fit_destroy(lud_empo_fit *t) {
     free(t);
 }
 
+/* An expanded state and one of its levels, all pairs of both being about as likely. */
+static int64_t draw_state(const lud_empo_fit *t, int64_t step, int64_t i, int *level) {
+    enum { TRIES = 16 };
+    const int64_t expanded = lud_empo_met_get(t->met).expanded;
+    const int most = lud_empo_met_levels(t->met) - 1;
+    for (uint32_t k = 1;; k++) {
+        const lud_words w = lud_draw((lud_random_key){t->seed, (uint32_t)i}, (uint32_t)step,
+                                     (uint32_t)(step >> 32), LUD_PURPOSE_SHUFFLE, k);
+        const int64_t node =
+            lud_empo_met_expanded_at(t->met, (int64_t)(lud_unit53(w.v[0], w.v[1]) * (double)expanded));
+        const double uniform = lud_unit53(w.v[2], w.v[3]);
+        const int highest = lud_empo_met_highest(t->met, node);
+        *level = most > 0 ? 1 + (int)(uniform * most) : 0;
+        if (*level <= highest) return node;
+        *level = highest > 0 ? lud_empo_met_some_level(t->met, node, uniform) : most > 0;
+        if (k == TRIES) return node;
+    }
+}
+
 /* Targets and records of a batch. */
 static void draw_batch(lud_empo_fit *t, int64_t step) {
     const lud_empo_features *f = t->values->features;
-    const int64_t expanded = lud_empo_met_get(t->met).expanded;
     for (int64_t i = 0; i < t->n; i++) {
-        const lud_words w = lud_draw((lud_random_key){t->seed, (uint32_t)i}, (uint32_t)step,
-                                     (uint32_t)(step >> 32), LUD_PURPOSE_SHUFFLE, 1);
-        const int64_t node =
-            lud_empo_met_expanded_at(t->met, (int64_t)(lud_unit53(w.v[0], w.v[1]) * (double)expanded));
-        const int level = lud_empo_met_some_level(t->met, node, lud_unit53(w.v[2], w.v[3]));
+        int level;
+        const int64_t node = draw_state(t, step, i, &level);
         lud_empo_met_state(t->met, node, level, t->state);
         lud_empo_features_encode(f, t->state, t->record + i * f->words);
         lud_empo_met_look(t->met, node, level, t->look);

@@ -13,6 +13,9 @@ enum { MOST_CLOSED = 2000000 };
 /* Rows of joint actions that sweeps go through for an update, in the mean: about as much work as it is. */
 enum { SWEPT_AN_UPDATE = 200000 };
 
+/* Levels of states between two looks at whether to stop. */
+enum { SWEPT_AT_ONCE = 1 << 15 };
+
 /* Changes of worth below this share of it are not handed on while the rim is a network's anyway. */
 static const double tolerance = 1e-4;
 
@@ -62,9 +65,22 @@ lud_status lud_empo_met_training_begin(lud_empo_met_training *t, lud_progress *p
     return LUD_OK;
 }
 
+/* Hands on what has changed; how long there is none again follows from how much it was. Goes on where it was
+ * broken off. */
+static lud_status sweep(lud_empo_met_training *t, lud_progress *progress, double part, lud_error *error) {
+    for (int64_t n; (n = lud_empo_met_sweep(t->met, tolerance, SWEPT_AT_ONCE)) > 0;) {
+        t->swept += n;
+        LUD_TRY(lud_progress_beat(progress, part, error));
+    }
+    t->rest = t->swept;
+    t->swept = 0;
+    return LUD_OK;
+}
+
 lud_status lud_empo_met_training_act(lud_empo_met_training *t, const lud_empo_now *now, double *credit,
                                      lud_progress *progress, double part, lud_error *error) {
     if (lud_empo_met_complete(t->met)) return LUD_OK; /* nothing is left to be met */
+    if (t->rest == 0) LUD_TRY(sweep(t, progress, part, error));
     while (*credit < 1.0 || lud_empo_met_get(t->met).expanded == 0) {
         LUD_TRY(lud_progress_beat(progress, part, error));
         LUD_TRY(lud_empo_actor_step(t->actor, now, tolerance, error));
@@ -94,14 +110,12 @@ lud_status lud_empo_met_training_step(lud_empo_met_training *t, int64_t step, co
     int n_knots;
     (void)lud_empo_met_knots(t->met, &n_knots);
     LUD_TRY(refresh(t, (t->options->met_refresh + n_knots - 1) / n_knots, error));
-    if (t->rest == 0) t->rest = lud_empo_met_sweep(t->met, tolerance, 0);
     const int64_t done = 1 + SWEPT_AN_UPDATE / lud_joint_action_count(&t->model->layout);
     t->rest = t->rest > done ? t->rest - done : 0;
     return LUD_OK;
 }
 
 lud_status lud_empo_met_training_finish(lud_empo_met_training *t, lud_progress *progress, lud_error *error) {
-    enum { SWEPT = 1 << 16 };
     const int64_t n = lud_empo_met_get(t->met).n, each = t->options->met_refresh;
     if (lud_empo_met_complete(t->met)) return LUD_OK;
     for (int64_t node = 0; node < n && each > 0;) {
@@ -112,12 +126,14 @@ lud_status lud_empo_met_training_finish(lud_empo_met_training *t, lud_progress *
         LUD_TRY(lud_empo_ask_nodes(&t->asker, found, t->rim, error));
     }
     lud_empo_met_mark_all(t->met);
-    while (lud_empo_met_sweep(t->met, 0.0, SWEPT) > 0) LUD_TRY(lud_progress_beat(progress, 1.0, error));
+    while (lud_empo_met_sweep(t->met, 0.0, SWEPT_AT_ONCE) > 0)
+        LUD_TRY(lud_progress_beat(progress, 1.0, error));
     return LUD_OK;
 }
 
 void lud_empo_met_training_visit(lud_empo_met_training *t, bool policy, lud_checkpoint *checkpoint) {
-    uint64_t tried = t->tried, at = (uint64_t)t->refresh, rest = (uint64_t)(t->rest > 0 ? t->rest : 0);
+    uint64_t tried = t->tried, at = (uint64_t)t->refresh, rest = (uint64_t)t->rest,
+             swept = (uint64_t)t->swept;
     lud_empo_met_visit(t->met, "met.", checkpoint);
     if (policy) return;
     lud_checkpoint_u64(checkpoint, "met.tried", &tried);
@@ -125,7 +141,10 @@ void lud_empo_met_training_visit(lud_empo_met_training *t, bool policy, lud_chec
     lud_checkpoint_limit(checkpoint, "met.refresh", at, INT32_MAX);
     lud_checkpoint_u64(checkpoint, "met.rest", &rest);
     lud_checkpoint_limit(checkpoint, "met.rest", rest, LUD_CHECKPOINT_MOST);
+    lud_checkpoint_u64(checkpoint, "met.swept", &swept);
+    lud_checkpoint_limit(checkpoint, "met.swept", swept, LUD_CHECKPOINT_MOST);
     t->rest = (int64_t)rest;
+    t->swept = (int64_t)swept;
     t->tried = tried != 0;
     t->refresh = (int64_t)at;
     lud_empo_actor_visit(t->actor, "actor.", checkpoint);
@@ -135,11 +154,16 @@ void lud_empo_met_training_visit(lud_empo_met_training *t, bool policy, lud_chec
 void lud_empo_met_training_report(const lud_empo_met_training *t, lud_text *out) {
     const lud_empo_met_figures m = lud_empo_met_get(t->met);
     char bytes[16], most[16];
+    const int64_t late = m.n - m.expanded - m.terminal;
     lud_text_append(out,
                     "states met: %" PRId64 ", of which %" PRId64 " with their successors, %" PRId64
-                    " where the world ends%s\n",
-                    m.n, m.expanded, m.terminal,
-                    lud_empo_met_complete(t->met) ? ": all that can be reached" : "");
+                    " where the world ends",
+                    m.n, m.expanded, m.terminal);
+    if (lud_empo_met_complete(t->met)) {
+        if (late > 0) lud_text_append(out, ", %" PRId64 " only when time is up", late);
+        lud_text_append(out, ": all that can be reached");
+    }
+    lud_text_append(out, "\n");
     lud_text_append(
         out, "they take %s of %s (met_memory); %" PRId64 " were computed by sweeps, %" PRId64 " forgotten\n",
         lud_format_memory((double)m.bytes, bytes), lud_format_memory((double)m.most_bytes, most), m.computed,

@@ -17,7 +17,8 @@ typedef struct lud_empo_met_training {
     lud_empo_fit *fit;
     lud_empo_ahead ahead;
     bool tried;      /* whether all that can be reached fits */
-    int64_t rest;    /* levels of states that are computed before there is another sweep */
+    int64_t rest;    /* levels of states that updates are worth before there is another sweep */
+    int64_t swept;   /* that the present one has computed, where it was broken off */
     int64_t refresh; /* where the networks are asked again next */
     lud_arrays arrays;
     uint32_t *rim; /* [met_refresh] */
