@@ -123,8 +123,8 @@ static const lud_option options[] = {
         "and networks learn; 0: Q_r by a network or table, targets from a replay memory",
         AUTO),
     INT(met_refresh, "64", 0, 1e6,
-        "with met_memory: states without successors whose value is asked of the networks again in an "
-        "update"),
+        "with met_memory: values of states without successors that are asked of the networks again in "
+        "an update"),
 
     INT_AT("num_training_steps", stages.total, "100000", 1, STEPS, "updates in all", AUTO),
     INT(updates_per_iteration, "100", 1, STEPS, "updates for a line of metrics"),

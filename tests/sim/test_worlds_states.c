@@ -102,6 +102,37 @@ static void worlds_make_states(void **state) {
     assert_true(n_worlds > 40);
 }
 
+/* The promise of lud_clock about goals: with another time they are achieved alike. */
+static void goals_do_not_depend_on_the_clock(void **state) {
+    (void)state;
+    int64_t achieved = 0, open = 0;
+    for (int k = 0; k < n_files; k++) {
+        bed b;
+        if (!open_bed(files[k], &b)) continue;
+        const lud_world *world = b.model->world;
+        const lud_layout *layout = &b.model->layout;
+        uint8_t *other = calloc(1, layout->state_bytes);
+        for (uint32_t t = 0; layout->clock.bytes && world->n_goals && t < STEPS; t++) {
+            for (int e = 0; e < ENVS; e++) {
+                const uint8_t *at = b.batch->states + (size_t)e * layout->state_bytes;
+                memcpy(other, at, layout->state_bytes);
+                memset(other + layout->clock.offset, 0, layout->clock.bytes);
+                for (int agent = 0; agent < layout->n_agents; agent++)
+                    for (int g = 0; g < world->n_goals(b.model, agent); g++) {
+                        const bool is = world->achieved(b.model, at, agent, g);
+                        assert_true(is == world->achieved(b.model, other, agent, g));
+                        achieved += is;
+                        open += !is;
+                    }
+            }
+            step(&b, t);
+        }
+        free(other);
+        close_bed(&b);
+    }
+    assert_true(achieved > 1000 && open > 1000);
+}
+
 static void other_states_are_refused_or_borne(void **state) {
     (void)state;
     int refused = 0, borne = 0;
@@ -386,7 +417,10 @@ int main(void) {
     list_files("proof");
     list_files("tribes");
     list_files("empo");
+    list_files("empo/far");
+    list_files("empo/beyond");
     const struct CMUnitTest tests[] = {cmocka_unit_test(worlds_make_states),
+                                       cmocka_unit_test(goals_do_not_depend_on_the_clock),
                                        cmocka_unit_test(other_states_are_refused_or_borne),
                                        cmocka_unit_test(snapshots_are_checked),
                                        cmocka_unit_test(chances_are_chances),
