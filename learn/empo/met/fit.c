@@ -174,5 +174,11 @@ lud_empo_fit_figures lud_empo_fit_get(const lud_empo_fit *t) {
 
 void lud_empo_fit_visit(lud_empo_fit *t, lud_checkpoint *checkpoint) {
     lud_optimiser_visit(t->optimiser.all, "optimiser.", checkpoint);
-    lud_checkpoint_bytes(checkpoint, "fit.figures", &t->figures, sizeof t->figures);
+    /* what was measured last; below 0: nothing yet */
+    double *const figures[] = {&t->figures.loss[LUD_NET_V_H_E], &t->figures.loss[LUD_NET_V_R],
+                               &t->figures.norm[LUD_NET_V_H_E], &t->figures.norm[LUD_NET_V_R]};
+    double kept[4];
+    for (int i = 0; i < 4; i++) kept[i] = isfinite(*figures[i]) ? *figures[i] : -1.0;
+    lud_checkpoint_tensor(checkpoint, "fit.figures", LUD_TENSOR_F64, 1, (const int64_t[]){4}, kept);
+    for (int i = 0; i < 4; i++) *figures[i] = kept[i] >= 0.0 ? kept[i] : NAN;
 }
