@@ -30,23 +30,18 @@ lud_status lud_empo_ask(lud_empo_asker *a, int64_t n, const uint8_t *const *stat
     return LUD_OK;
 }
 
-/* The level at which a state at the rim is most likely asked for. */
-static int level_of(const lud_empo_asker *a, int64_t node) {
-    const int highest = lud_empo_met_highest(a->met, node);
-    return highest == 0 && lud_empo_met_levels(a->met) > 1 ? 1 : highest;
-}
-
 static lud_status ask_some(lud_empo_asker *a, int64_t n, const uint32_t *nodes, lud_error *error) {
     const size_t goals = (size_t)a->values->features->layout.n_goals,
                  bytes = a->values->features->grid->model.layout.state_bytes;
     for (int64_t i = 0; i < n; i++) {
         uint8_t *state = a->levels + (size_t)i * bytes;
-        lud_empo_met_state(a->met, nodes[i], level_of(a, nodes[i]), state);
+        lud_empo_met_state(a->met, nodes[i], lud_empo_met_likely_level(a->met, nodes[i]), state);
         a->states[i] = state;
     }
     LUD_TRY(lud_empo_ask(a, n, a->states, error));
     for (int64_t i = 0; i < n; i++)
-        lud_empo_met_scale(a->met, nodes[i], level_of(a, nodes[i]), a->v_h_e + (size_t)i * goals, a->v_r[i]);
+        lud_empo_met_scale(a->met, nodes[i], lud_empo_met_likely_level(a->met, nodes[i]),
+                           a->v_h_e + (size_t)i * goals, a->v_r[i]);
     return LUD_OK;
 }
 

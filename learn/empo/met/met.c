@@ -292,6 +292,10 @@ int lud_empo_met_highest(const lud_empo_met *m, int64_t node) {
     return m->highest[node];
 }
 
+int lud_empo_met_likely_level(const lud_empo_met *m, int64_t node) {
+    return m->highest[node] > 0 || !m->clocked ? m->highest[node] : 1;
+}
+
 int lud_empo_met_some_level(const lud_empo_met *m, int64_t node, double uniform) {
     return m->highest[node] > 0 ? 1 + (int)(uniform * m->highest[node]) : 0;
 }
@@ -347,18 +351,12 @@ int64_t lud_empo_met_find(const lud_empo_met *m, const uint8_t *state) {
     return (int64_t)m->slots[slot_of(m, state)] - 1;
 }
 
-/* What is known of a state at a knot: row[stride], but for what the world itself says, which is not looked
- * at.
- */
+/* What is known of a state at a knot: row[stride], but for what the world itself says, which is left
+ * alone. */
 static void set_known(lud_empo_met *m, int64_t node, int knot, const double *row) {
     float *known = lud_met_known(m, node, knot);
     for (size_t k = 0; k < m->stride; k++)
         if (k + 1 == m->stride || known[k] != LUD_MET_ACHIEVED) known[k] = (float)row[k];
-}
-
-/* The level at which a state is most likely asked for, among those that are not the end. */
-static int likely_level(const lud_empo_met *m, int64_t node) {
-    return m->highest[node] > 0 || !m->clocked ? m->highest[node] : 1;
 }
 
 lud_status lud_empo_met_add(lud_empo_met *m, const uint8_t *state, int64_t *node, lud_error *error) {
@@ -537,7 +535,7 @@ static lud_status build_list(lud_empo_met *m, int64_t node, lud_error *error) {
     m->n_built = 0;
     if (!room_to_build(m, m->n_policy_words + m->n_joint)) return lud_no_memory(error, "successors");
     m->n_built = m->n_policy_words + m->n_joint;
-    const int level = likely_level(m, node);
+    const int level = lud_empo_met_likely_level(m, node);
     lud_empo_met_state(m, node, level, m->own);
     for (int l = 0; l < m->policy_levels; l++) {
         if (m->policy_levels > 1) set_level(m, l + 1, m->own);

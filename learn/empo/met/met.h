@@ -56,7 +56,9 @@ const uint8_t *lud_empo_met_bytes_of(const lud_empo_met *met, int64_t node);
 void lud_empo_met_state(const lud_empo_met *met, int64_t node, int level, uint8_t *state);
 /* The highest level at which it is known to occur; 0: only at the end, and it need not be expanded. */
 int lud_empo_met_highest(const lud_empo_met *met, int64_t node);
-/* One of the levels from 1 to that by `uniform` in [0, 1); 0 where there is none. */
+/* That where it is not the end, else the lowest that is not: where a state is most likely asked for. */
+int lud_empo_met_likely_level(const lud_empo_met *met, int64_t node);
+/* One of the levels from 1 to the highest by `uniform` in [0, 1); 0 where there is none. */
 int lud_empo_met_some_level(const lud_empo_met *met, int64_t node, double uniform);
 bool lud_empo_met_expanded(const lud_empo_met *met, int64_t node);
 /* The world ends in it at every level. */

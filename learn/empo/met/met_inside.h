@@ -14,9 +14,8 @@ enum {
 };
 
 /* A list of successors is words: the policies of people (reals, once or for every level but the end), then
- * for each joint action a state's number,
- * or BRANCH + the place within the list of a word n, n numbers and n probabilities (doubles, two words each).
- */
+ * for each joint action a state's number, or BRANCH + the place within the list of a word n, n numbers and n
+ * probabilities (doubles, two words each). */
 #define LUD_MET_BRANCH   0x80000000u
 #define LUD_MET_NONE     UINT32_MAX
 #define LUD_MET_ACHIEVED (-1.0f)

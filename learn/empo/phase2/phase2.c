@@ -376,19 +376,18 @@ static lud_status iterate_met(phase2 *p, double *row, lud_error *error) {
     const int64_t each = p->options.updates_per_iteration, first = p->step / each * each;
     const int64_t end = first + each < stages->total ? first + each : stages->total;
     const double begun = first == 0 ? 0.5 : 0.0; /* the first iteration tries to meet everything first */
-    lud_empo_now now = lud_empo_stages_at(stages, p->step);
     LUD_TRY(lud_empo_met_training_begin(p->met, p->base.progress, error));
     while (p->step < end) {
         const double part = begun + (1.0 - begun) * (double)(p->step - first) / (double)(end - first);
-        now = lud_empo_stages_at(stages, p->step);
+        const lud_empo_now now = lud_empo_stages_at(stages, p->step);
         LUD_TRY(lud_progress_beat(p->base.progress, part, error));
         LUD_TRY(lud_empo_met_training_act(p->met, &now, &p->credit, p->base.progress, part, error));
         LUD_TRY(lud_empo_met_training_step(p->met, p->step, &now, p->step + 1 == end, error));
         p->step++;
     }
     if (p->step == stages->total) LUD_TRY(lud_empo_met_training_finish(p->met, p->base.progress, error));
-    now = lud_empo_stages_at(stages, end > 0 ? end - 1 : 0); /* also where the end was broken off */
-    fill_met_row(p, &now, row);
+    const lud_empo_now last = lud_empo_stages_at(stages, end > 0 ? end - 1 : 0);
+    fill_met_row(p, &last, row);
     return LUD_OK;
 }
 
