@@ -266,20 +266,26 @@ static view look(const heuristic_policy *self, scratch *s, const uint8_t *state)
     return (view){.self = self, .s = s, .scene = s->scene};
 }
 
-static void decide(view *v, int agent, int goal, double *p) {
+/* What the agent does to come to v->goal. */
+static void pursue(view *v, int agent, double *p) {
     const heuristic_policy *self = v->self;
-    if (goal < 0) {
-        for (int k = 0; k < self->n_actions; k++) p[k] = 1.0 / self->n_actions;
-        return;
-    }
     v->agent = &v->scene->agents[agent];
-    v->goal = *goal_of(self->policy.model, agent, goal);
     if (open_door(v, p) || fetch_key(v, p) || drop_useless_key(v, p)) return;
     if (in_goal(&v->goal, v->agent->x, v->agent->y) && self->still >= 0) {
         turn_or(v, (int)v->agent->direction, self->still, p);
         return;
     }
     walk(v, p);
+}
+
+static void decide(view *v, int agent, int goal, double *p) {
+    const heuristic_policy *self = v->self;
+    if (goal < 0) {
+        for (int k = 0; k < self->n_actions; k++) p[k] = 1.0 / self->n_actions;
+        return;
+    }
+    v->goal = *goal_of(self->policy.model, agent, goal);
+    pursue(v, agent, p);
 }
 
 /* A scratch of one's own for a while. There is one a thread, so waiting ends. */
@@ -308,6 +314,39 @@ double lud_heuristic_potential(lud_policy *policy, const uint8_t *state, int x, 
     double result = potential(&v, x, y);
     give_scratch(s);
     return result;
+}
+
+void lud_heuristic_walk(lud_policy *policy, const uint8_t *state, int agent, int cell, double *p) {
+    heuristic_policy *self = (heuristic_policy *)policy;
+    scratch *s = take_scratch(self);
+    view v = look(self, s, state);
+    const int x = cell % v.scene->width, y = cell / v.scene->width;
+    v.goal = (lud_grid_goal){.x1 = x, .y1 = y, .x2 = x, .y2 = y};
+    pursue(&v, agent, p);
+    give_scratch(s);
+}
+
+/* Something that can be used, agents aside. */
+static bool is_of_use(const lud_grid_scene *scene, const lud_grid_scene_cell *cell) {
+    const lud_grid_type type = top_of(scene, cell)->type;
+    return type != LUD_EMPTY && type != LUD_FLOOR && type != LUD_GOAL;
+}
+
+int lud_heuristic_destination(lud_policy *policy, const uint8_t *state, double uniform) {
+    heuristic_policy *self = (heuristic_policy *)policy;
+    scratch *s = take_scratch(self);
+    view v = look(self, s, state);
+    bool of_use = uniform < 0.5;
+    int n = 0, cell = 0;
+    for (int c = 0; of_use && c < self->n_cells; c++)
+        n += !s->closed[c] && is_of_use(v.scene, &v.scene->cells[c]);
+    of_use = n > 0;
+    for (int c = 0; !of_use && c < self->n_cells; c++) n += !s->closed[c];
+    int left = (int)(fmod(2 * uniform, 1.0) * n);
+    for (cell = 0; cell + 1 < self->n_cells; cell++)
+        if (!s->closed[cell] && (!of_use || is_of_use(v.scene, &v.scene->cells[cell])) && left-- == 0) break;
+    give_scratch(s);
+    return cell;
 }
 
 static void act(lud_policy *policy, const lud_act *act) {

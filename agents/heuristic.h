@@ -12,3 +12,9 @@ lud_status lud_heuristic_create(const lud_model *model, double beta, lud_policy 
  * walls, lava and bushes of the map closed), over 50 (width + height); 0 in the goal, -1 where no path leads
  * to it. */
 double lud_heuristic_potential(lud_policy *policy, const uint8_t *state, int x, int y, int agent, int goal);
+
+/* The same walk to a cell, whatever the agent's goals: p[n_discrete of the agent], sum 1. */
+void lud_heuristic_walk(lud_policy *policy, const uint8_t *state, int agent, int cell, double *p);
+/* A cell that it may be worth walking to, by `uniform` in [0, 1): in half of all cases one where something
+ * lies or stands that can be used (a key, a door, a rock), else any that is open in the map. */
+int lud_heuristic_destination(lud_policy *policy, const uint8_t *state, double uniform);

@@ -262,21 +262,27 @@ LUD_EMPO_CODE void lud_empo_phase_1(const lud_empo_game *game, lud_empo_scratch 
     }
 }
 
-/* Equations (4) to (9), after phase 1. Returns -1, or a person without power: then the record is not
- * finished. */
-LUD_EMPO_CODE int lud_empo_phase_2(const lud_empo_game *game, lud_empo_scratch *t,
-                                   const lud_empo_state_inputs *inputs, double *record, int lane, int lanes) {
-    int n_goals = game->n_goals, n_robot = game->n_robot_actions, n_profiles = game->n_profiles;
+/* How likely each joint action of people is under the policies in a record, whatever they want: t->profile.
+ */
+LUD_EMPO_CODE void lud_empo_profiles(const lud_empo_game *game, lud_empo_scratch *t, const double *record,
+                                     int lane, int lanes) {
     for (int h = lane; h < game->n_humans; h += lanes)
         lud_empo_marginal(game->goal_weight + game->goal_begin[h],
                           record + game->policies + game->policy_begin[h],
                           game->goal_begin[h + 1] - game->goal_begin[h], game->n_actions[h],
                           t->marginal + h * game->max_actions);
     LUD_EMPO_MEET();
-    for (int profile = lane; profile < n_profiles; profile += lanes)
+    for (int profile = lane; profile < game->n_profiles; profile += lanes)
         t->profile[profile] = lud_empo_profile_probability(game, t->marginal, profile, -1);
     LUD_EMPO_MEET();
+}
 
+/* Equations (4) to (9), after phase 1. Returns -1, or a person without power: then the record is not
+ * finished. */
+LUD_EMPO_CODE int lud_empo_phase_2(const lud_empo_game *game, lud_empo_scratch *t,
+                                   const lud_empo_state_inputs *inputs, double *record, int lane, int lanes) {
+    int n_goals = game->n_goals, n_robot = game->n_robot_actions, n_profiles = game->n_profiles;
+    lud_empo_profiles(game, t, record, lane, lanes);
     double *q_r = record + game->q_r, *pi_r = record + game->pi_r;
     for (int r = lane; r < n_robot; r += lanes) { /* (4) */
         double sum = 0;
@@ -293,10 +299,10 @@ LUD_EMPO_CODE int lud_empo_phase_2(const lud_empo_game *game, lud_empo_scratch *
     for (int profile = 0; profile < n_profiles; profile++) {
         double *mean = t->mean_robot + profile * n_goals;
         const int32_t *joint = game->joint_of + profile * n_robot;
-        for (int g = lane; g < n_goals; g += lanes) {
-            double sum = 0;
-            for (int r = 0; r < n_robot; r++) sum += pi_r[r] * t->row[joint[r]][n_goals + g];
-            mean[g] = sum;
+        for (int g = lane; g < n_goals; g += lanes) mean[g] = 0;
+        for (int r = 0; r < n_robot; r++) {
+            const double *row = t->row[joint[r]] + n_goals;
+            for (int g = lane; g < n_goals; g += lanes) mean[g] += pi_r[r] * row[g];
         }
     }
     LUD_EMPO_MEET();

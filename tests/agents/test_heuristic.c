@@ -179,6 +179,39 @@ static void test_carrying(void **state) {
     model->world->free(model);
 }
 
+/* A walk to a cell is that of somebody whose goal it is; destinations are open cells, half of them of use. */
+static void test_destinations(void **state) {
+    (void)state;
+    static const char *const rows[] = {"########", "#>..C..#", "#.####.#", "#.....v#",
+                                       "###L####", "#..r~b.#", "########"};
+    enum { WIDTH = 8, DRAWN = 2000 };
+    lud_model *plain = grid_create(rows, 7, LUD_ACTIONS_OBJECT, NULL, 0);
+    uint8_t *start = grid_start(plain);
+    lud_policy *policy;
+    int of_use = 0, hits[WIDTH * 7] = {0};
+    assert_int_equal(lud_heuristic_create(plain, 30, &policy, NULL), LUD_OK);
+    for (int i = 0; i < DRAWN; i++) {
+        const int cell = lud_heuristic_destination(policy, start, (i + 0.5) / DRAWN);
+        const char *row = rows[cell / WIDTH];
+        double walk[7] = {0}, own[7] = {0};
+        assert_in_range(cell, 0, WIDTH * 7 - 1);
+        assert_true(row[cell % WIDTH] != '#' && row[cell % WIDTH] != 'v');
+        hits[cell]++;
+        of_use += strchr("CLrb~", row[cell % WIDTH]) != NULL;
+        if (hits[cell] > 1) continue;
+        lud_heuristic_walk(policy, start, 0, cell, walk);
+        lud_grid_goal goal = cell_goal(cell % WIDTH, cell / WIDTH);
+        decide(rows, 7, LUD_ACTIONS_OBJECT, goal, 30, own);
+        assert_memory_equal(walk, own, sizeof own);
+    }
+    assert_in_range(of_use, DRAWN / 2, DRAWN * 65 / 100); /* some of the others are, too */
+    for (int c = 0; c < WIDTH * 7; c++)
+        assert_true((hits[c] > 0) == (strchr("#v", rows[c / WIDTH][c % WIDTH]) == NULL));
+    lud_policy_destroy(policy);
+    free(start);
+    plain->world->free(plain);
+}
+
 static void test_without_goal_and_elsewhere(void **state) {
     (void)state;
     static const char *const rows[] = {"####", "#>C#", "####"};
@@ -205,11 +238,9 @@ static void test_without_goal_and_elsewhere(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_potential),
-        cmocka_unit_test(test_walking),
-        cmocka_unit_test(test_rules),
-        cmocka_unit_test(test_carrying),
-        cmocka_unit_test(test_without_goal_and_elsewhere),
+        cmocka_unit_test(test_potential),    cmocka_unit_test(test_walking),
+        cmocka_unit_test(test_rules),        cmocka_unit_test(test_carrying),
+        cmocka_unit_test(test_destinations), cmocka_unit_test(test_without_goal_and_elsewhere),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -161,8 +161,10 @@ static lud_status ask(lud_empo_ahead *a, lud_error *error) {
         LUD_TRY(lud_empo_ask(asker, n, asker->states, error));
         for (int64_t k = 0; k < n; k++) {
             for (size_t g = 0; g < goals; g++) m->values[g] = (double)asker->v_h_e[(size_t)k * goals + g];
-            lud_empo_met_credit(asker->met, m->states + (size_t)number[k] * bytes, m->values,
-                                (double)asker->v_r[k], m->rows + (size_t)number[k] * stride);
+            const uint8_t *state = m->states + (size_t)number[k] * bytes;
+            const double v_r = lud_empo_met_cautious(asker->met, lud_empo_met_level(asker->met, state),
+                                                     (double)asker->v_r[k]);
+            lud_empo_met_credit(asker->met, state, m->values, v_r, m->rows + (size_t)number[k] * stride);
         }
         n = 0;
     }

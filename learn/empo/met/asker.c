@@ -15,6 +15,7 @@ bool lud_empo_asker_create(lud_empo_values *values, lud_empo_met *met, lud_empo_
 
 void lud_empo_asker_free(lud_empo_asker *a) {
     lud_arrays_free(&a->arrays);
+    LUD_FREE(a->rim, a->rim_level);
     *a = (lud_empo_asker){0};
 }
 
@@ -27,21 +28,31 @@ lud_status lud_empo_ask(lud_empo_asker *a, int64_t n, const uint8_t *const *stat
     LUD_TRY(lud_empo_values_run(v, n, a->records, NULL, LUD_WANT_WORTH, 0.0, 0, error));
     lud_device_download(v->device, a->v_h_e, v->v_h_e, (size_t)n * goals * sizeof(float));
     lud_device_download(v->device, a->v_r, v->v_r, (size_t)n * sizeof(float));
+    for (int64_t i = 0; i < n; i++)
+        a->v_r[i] *= (float)lud_empo_met_annuity(a->met, lud_empo_met_level(a->met, states[i]));
     return LUD_OK;
 }
 
-static lud_status ask_some(lud_empo_asker *a, int64_t n, const uint32_t *nodes, lud_error *error) {
+static lud_status ask_some(lud_empo_asker *a, int64_t n, const uint32_t *nodes, const int *levels,
+                           lud_error *error) {
     const size_t goals = (size_t)a->values->features->layout.n_goals,
                  bytes = a->values->features->grid->model.layout.state_bytes;
     for (int64_t i = 0; i < n; i++) {
         uint8_t *state = a->levels + (size_t)i * bytes;
-        lud_empo_met_state(a->met, nodes[i], lud_empo_met_likely_level(a->met, nodes[i]), state);
+        lud_empo_met_state(a->met, nodes[i], levels[i], state);
         a->states[i] = state;
     }
     LUD_TRY(lud_empo_ask(a, n, a->states, error));
     for (int64_t i = 0; i < n; i++)
-        lud_empo_met_scale(a->met, nodes[i], lud_empo_met_likely_level(a->met, nodes[i]),
-                           a->v_h_e + (size_t)i * goals, a->v_r[i]);
+        lud_empo_met_scale(a->met, nodes[i], levels[i], a->v_h_e + (size_t)i * goals, a->v_r[i]);
+    return LUD_OK;
+}
+
+lud_status lud_empo_ask_at(lud_empo_asker *a, int64_t n, const uint32_t *nodes, const int *levels,
+                           lud_error *error) {
+    for (int64_t first = 0; first < n; first += LUD_EMPO_ASKED)
+        LUD_TRY(ask_some(a, n - first < LUD_EMPO_ASKED ? n - first : LUD_EMPO_ASKED, nodes + first,
+                         levels + first, error));
     return LUD_OK;
 }
 
@@ -66,18 +77,33 @@ lud_status lud_empo_ask_nodes(lud_empo_asker *a, int64_t n, const uint32_t *node
     return LUD_OK;
 }
 
-/* Of the unsaid ones those that were expanded meanwhile need nobody's word. */
-lud_status lud_empo_ask_unsaid(lud_empo_asker *a, lud_error *error) {
-    int64_t n;
-    const uint32_t *nodes = lud_empo_met_unsaid(a->met, &n);
-    uint32_t some[LUD_EMPO_ASKED];
-    int64_t n_some = 0;
+/* Chance from which on what a successor is worth is asked for. */
+static const double least_chance = 0.02;
+
+static bool room_at_the_rim(lud_empo_asker *a, int64_t wanted) {
+    if (wanted <= a->room_rim) return true;
+    const int64_t room = 2 * wanted;
+    if (!lud_grow(&a->rim, (size_t)room, sizeof *a->rim) ||
+        !lud_grow(&a->rim_level, (size_t)room, sizeof *a->rim_level))
+        return false;
+    a->room_rim = room;
+    return true;
+}
+
+lud_status lud_empo_ask_after(lud_empo_asker *a, int64_t n, const int64_t *nodes, const int *levels,
+                              lud_error *error) {
+    const bool clocked = lud_empo_met_levels(a->met) > 1;
+    int64_t n_rim = 0;
     for (int64_t i = 0; i < n; i++) {
-        if (!lud_empo_met_expanded(a->met, nodes[i])) some[n_some++] = nodes[i];
-        if (n_some < LUD_EMPO_ASKED && i + 1 < n) continue;
-        LUD_TRY(ask_some(a, n_some, some, error));
-        n_some = 0;
+        int64_t n_likely;
+        if (clocked && levels[i] < 2) continue; /* the end follows, which is known */
+        const uint32_t *likely = lud_empo_met_likely(a->met, nodes[i], levels[i], least_chance, &n_likely);
+        if (!room_at_the_rim(a, n_rim + n_likely)) return lud_no_memory(error, "successors");
+        for (int64_t k = 0; k < n_likely; k++) {
+            if (lud_empo_met_sure(a->met, likely[k])) continue;
+            a->rim_level[n_rim] = clocked ? levels[i] - 1 : 0;
+            a->rim[n_rim++] = likely[k];
+        }
     }
-    lud_empo_met_all_said(a->met);
-    return LUD_OK;
+    return lud_empo_ask_at(a, n_rim, a->rim, a->rim_level, error);
 }

@@ -12,6 +12,9 @@ typedef struct lud_empo_asker {
     const int32_t **records;
     const uint8_t **states;
     uint8_t *levels;    /* [LUD_EMPO_ASKED][state_bytes] states of the table at levels */
+    int64_t room_rim;   /* successors at the rim: */
+    uint32_t *rim;      /* [room_rim] */
+    int *rim_level;     /* [room_rim] */
     float *v_h_e, *v_r; /* [LUD_EMPO_ASKED][n_goals], [LUD_EMPO_ASKED] of the last call */
 } lud_empo_asker;
 
@@ -25,5 +28,11 @@ void lud_empo_asker_free(lud_empo_asker *asker);
 lud_status lud_empo_ask(lud_empo_asker *asker, int64_t n, const uint8_t *const *states, lud_error *error);
 /* Any number of met states at the rim, at their knots; they take on what is said. */
 lud_status lud_empo_ask_nodes(lud_empo_asker *asker, int64_t n, const uint32_t *nodes, lud_error *error);
-/* All that nobody has said anything of, at the highest level at which each occurs. */
-lud_status lud_empo_ask_unsaid(lud_empo_asker *asker, lud_error *error);
+/* Any number of met states at the rim, each at one level that is not the end; at other levels they change in
+ * proportion. */
+lud_status lud_empo_ask_at(lud_empo_asker *asker, int64_t n, const uint32_t *nodes, const int *levels,
+                           lud_error *error);
+/* What follows n expanded states, each at one level: successors at the rim that are not unlikely
+ * (lud_empo_met_likely) take on what is said today where these states read it. */
+lud_status lud_empo_ask_after(lud_empo_asker *asker, int64_t n, const int64_t *nodes, const int *levels,
+                              lud_error *error);

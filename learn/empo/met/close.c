@@ -49,7 +49,7 @@ lud_status lud_empo_met_close(lud_empo_met *m, const lud_model *model, uint64_t 
         return LUD_OK;
     }
     if (status) return lud_fail(error, status, "%s", full.text);
-    lud_empo_met_all_said(m);
+    lud_empo_met_none_new(m);
     while (lud_empo_met_sweep(m, 0.0, SWEPT) > 0)
         LUD_TRY(lud_progress_beat(progress, 0.25 + 0.25 * m->lowest / m->n_levels, error));
     m->closed = *closed = true;

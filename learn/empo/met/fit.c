@@ -8,6 +8,7 @@
 
 struct lud_empo_fit {
     lud_empo_values *values;
+    lud_empo_asker *asker;
     lud_empo_met *met;
     const lud_empo_learner_options *options;
     lud_device *device;
@@ -19,6 +20,8 @@ struct lud_empo_fit {
     lud_empo_staging staging;
     lud_upload_batch upload;
     lud_arrays arrays;
+    int64_t *node; /* [n] of the batch, */
+    int *level;    /* [n] each at one level */
     uint8_t *state;
     int32_t *record;
     const int32_t **records;
@@ -34,6 +37,8 @@ static bool make_arrays(lud_empo_fit *t) {
     const size_t n = (size_t)t->n, entries = n * (size_t)t->n_goals, words = (size_t)f->words;
     lud_arrays *a = &t->arrays;
     a->device = t->device;
+    LUD_TAKE(a, t->node, n);
+    LUD_TAKE(a, t->level, n);
     LUD_TAKE(a, t->state, f->grid->model.layout.state_bytes);
     LUD_TAKE(a, t->record, n * words);
     LUD_TAKE(a, t->records, n);
@@ -46,14 +51,15 @@ static bool make_arrays(lud_empo_fit *t) {
     return !a->failed && lud_empo_staging_create(t->device, f, t->n, (int64_t)entries, &t->staging);
 }
 
-lud_status lud_empo_fit_create(lud_empo_values *values, lud_empo_met *met,
+lud_status lud_empo_fit_create(lud_empo_values *values, lud_empo_asker *asker,
                                const lud_empo_learner_options *options, uint64_t seed, lud_empo_fit **fit,
                                lud_error *error) {
     *fit = NULL;
     lud_empo_fit *t = calloc(1, sizeof *t);
     if (!t) return lud_no_memory(error, "an update");
     *t = (lud_empo_fit){.values = values,
-                        .met = met,
+                        .asker = asker,
+                        .met = asker->met,
                         .options = options,
                         .device = values->device,
                         .seed = seed,
@@ -103,20 +109,22 @@ static int64_t draw_state(const lud_empo_fit *t, int64_t step, int64_t i, int *l
     }
 }
 
-/* Targets and records of a batch. */
-static void draw_batch(lud_empo_fit *t, int64_t step) {
+/* Targets and records of a batch. What the networks said of the rim when it was met may be long ago, and a
+ * table whose rim is of all ages learns from the past: so they are asked again where the targets read it. */
+static lud_status draw_batch(lud_empo_fit *t, int64_t step, lud_error *error) {
     const lud_empo_features *f = t->values->features;
+    for (int64_t i = 0; i < t->n; i++) t->node[i] = draw_state(t, step, i, &t->level[i]);
+    LUD_TRY(lud_empo_ask_after(t->asker, t->n, t->node, t->level, error));
     for (int64_t i = 0; i < t->n; i++) {
-        int level;
-        const int64_t node = draw_state(t, step, i, &level);
-        lud_empo_met_state(t->met, node, level, t->state);
+        lud_empo_met_state(t->met, t->node[i], t->level[i], t->state);
         lud_empo_features_encode(f, t->state, t->record + i * f->words);
-        lud_empo_met_look(t->met, node, level, t->look);
+        lud_empo_met_look(t->met, t->node[i], t->level[i], t->look);
         for (int64_t g = 0; g < t->n_goals; g++)
             t->v_h_e[i * t->n_goals + g] = (float)t->look[f->layout.v_h_e + g];
-        const double v_r = t->look[f->layout.v_r];
+        const double v_r = t->look[f->layout.v_r] / lud_empo_met_annuity(t->met, t->level[i]);
         t->v_r[i] = (float)(t->options->log_space ? log1p(-v_r) : v_r);
     }
+    return LUD_OK;
 }
 
 static void keep_loss(lud_empo_fit *t, int net, int64_t n) {
@@ -147,7 +155,7 @@ static void learn(lud_empo_fit *t, bool measure) {
 lud_status lud_empo_fit_run(lud_empo_fit *t, int64_t step, const lud_empo_now *now, bool measure,
                             lud_error *error) {
     const int64_t entries = t->n * t->n_goals;
-    draw_batch(t, step);
+    LUD_TRY(draw_batch(t, step, error));
     lud_upload_batch_clear(&t->upload);
     lud_empo_values_encode(t->values, &t->staging, t->n, t->n, t->records, NULL, t->n, t->n_goals);
     lud_empo_staging_pack(&t->staging, t->n, entries, &t->upload);

@@ -6,7 +6,7 @@
 
 typedef struct lud_empo_fit lud_empo_fit;
 
-lud_status lud_empo_fit_create(lud_empo_values *values, lud_empo_met *met,
+lud_status lud_empo_fit_create(lud_empo_values *values, lud_empo_asker *asker,
                                const lud_empo_learner_options *options, uint64_t seed, lud_empo_fit **fit,
                                lud_error *error);
 /* Null is allowed. */

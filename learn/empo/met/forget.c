@@ -32,25 +32,13 @@ static void choose(const lud_empo_met *m, uint8_t *keep, uint32_t *scratch) {
 }
 
 static int64_t length_of(const lud_empo_met *m, int64_t node) {
-    const uint32_t *list = m->words + m->list[node];
-    int64_t end = m->n_policy_words + m->n_joint;
-    for (int32_t k = 0; k < m->n_joint; k++) {
-        const uint32_t word = list[m->n_policy_words + k];
-        if (word < LUD_MET_BRANCH) continue;
-        const int64_t at = word & ~LUD_MET_BRANCH, after = at + 1 + 3 * (int64_t)list[at];
-        if (after > end) end = after;
-    }
-    return end;
+    const uint32_t *at = m->words + m->list[node] + m->n_policy_words + m->n_joint;
+    return (int64_t)at[0] + at[1];
 }
 
-static void renumber(lud_empo_met *m, uint32_t *list, const uint32_t *number) {
-    for (int32_t k = 0; k < m->n_joint; k++) {
-        uint32_t *word = list + m->n_policy_words + k, *branch = list + (*word & ~LUD_MET_BRANCH);
-        if (*word < LUD_MET_BRANCH)
-            *word = number[*word];
-        else
-            for (uint32_t i = 0; i < branch[0]; i++) branch[1 + i] = number[branch[1 + i]];
-    }
+static void renumber(const lud_empo_met *m, uint32_t *list, const uint32_t *number) {
+    const uint32_t *at = list + m->n_policy_words + m->n_joint;
+    for (uint32_t i = 0; i < at[1]; i++) list[at[0] + i] = number[list[at[0] + i]];
 }
 
 /* Lists of the states that stay move together; they stand in the order in which states were expanded. */
@@ -92,10 +80,10 @@ static void move(lud_empo_met *m, int64_t from, int64_t to) {
 }
 
 static void move_states(lud_empo_met *m, const uint32_t *number) {
-    int64_t n = 0, n_unsaid = 0;
-    for (int64_t i = 0; i < m->n_unsaid; i++)
-        if (number[m->unsaid[i]] != LUD_MET_NONE) m->unsaid[n_unsaid++] = number[m->unsaid[i]];
-    m->n_unsaid = n_unsaid;
+    int64_t n = 0, n_fresh = 0;
+    for (int64_t i = 0; i < m->n_fresh; i++)
+        if (number[m->fresh[i]] != LUD_MET_NONE) m->fresh[n_fresh++] = number[m->fresh[i]];
+    m->n_fresh = n_fresh;
     m->n_terminal = 0;
     for (int64_t i = 0; i < m->n; i++) {
         if (number[i] == LUD_MET_NONE) continue;
@@ -140,10 +128,8 @@ lud_status lud_empo_met_forget(lud_empo_met *m, lud_error *error) {
         const uint32_t node = m->expanded[i];
         if (!keep[node]) continue;
         number[node] = 1;
-        for (int32_t k = 0; k < m->n_joint; k++) {
-            const lud_met_successors row = lud_met_row_of(m, node, k);
-            for (uint32_t j = 0; j < row.n; j++) number[row.node[j]] = 1;
-        }
+        const lud_met_distinct successors = lud_met_distinct_of(m, node);
+        for (uint32_t j = 0; j < successors.n; j++) number[successors.node[j]] = 1;
     }
     uint32_t next = 0;
     for (size_t i = 0; i < n; i++) number[i] = number[i] ? next++ : LUD_MET_NONE;
@@ -262,10 +248,10 @@ static void check(lud_empo_met *m, const char *prefix, lud_checkpoint *checkpoin
         }
         m->touched[node] = 1;
     }
-    for (int64_t i = 0; i < m->n_unsaid && !lud_checkpoint_status(checkpoint, NULL); i++)
-        if (m->unsaid[i] >= m->n || m->flags[m->unsaid[i]] != 0)
-            lud_checkpoint_fail(checkpoint, LUD_ERROR_INPUT, "%sunsaid: entry %lld makes no sense", prefix,
-                                (long long)i);
+    for (int knot = 0; knot < m->n_knots && !lud_checkpoint_status(checkpoint, NULL); knot++)
+        if (!(fabs(m->caution[knot]) <= LUD_MET_MOST_CAUTION) || m->surprises[knot] < 0)
+            lud_checkpoint_fail(checkpoint, LUD_ERROR_INPUT, "%scaution: %g makes no sense", prefix,
+                                m->caution[knot]);
     for (int64_t i = 0; i < m->n && !lud_checkpoint_status(checkpoint, NULL); i++)
         if (lud_empo_met_expanded(m, i) && !m->touched[i])
             lud_checkpoint_fail(checkpoint, LUD_ERROR_INPUT, "%sexpanded: state %lld is missing", prefix,
@@ -287,14 +273,13 @@ void lud_empo_met_visit(lud_empo_met *m, const char *prefix, lud_checkpoint *che
                   {"room_before", &m->room_before, UINT32_MAX},
                   {"n", &m->n, INT32_MAX},
                   {"n_expanded", &m->n_expanded, INT32_MAX},
-                  {"n_unsaid", &m->n_unsaid, INT32_MAX},
                   {"closed", &closed, 1},
                   {"room_blocks", &m->room_blocks, INT32_MAX},
                   {"n_blocks", &m->n_blocks, INT32_MAX},
                   {"n_active", &m->n_active, INT32_MAX}};
-    int64_t read[10];
+    int64_t read[9];
     const bool loading = lud_checkpoint_loading(checkpoint);
-    for (int i = 0; i < 10; i++) {
+    for (int i = 0; i < 9; i++) {
         uint64_t value = (uint64_t)*counts[i].value;
         lud_checkpoint_u64(checkpoint, name_of(text, prefix, counts[i].name), &value);
         lud_checkpoint_limit(checkpoint, text, value, (uint64_t)counts[i].most);
@@ -303,10 +288,10 @@ void lud_empo_met_visit(lud_empo_met *m, const char *prefix, lud_checkpoint *che
     if (lud_checkpoint_status(checkpoint, NULL)) return;
     if (loading) {
         bool failed = false;
-        const bool sound = read[3] <= read[0] && read[4] <= read[3] && read[5] <= read[3] &&
-                           read[8] <= read[7] && read[9] <= read[3];
+        const bool sound =
+            read[3] <= read[0] && read[4] <= read[3] && read[7] <= read[6] && read[8] <= read[3];
         lud_empo_met_clear(m);
-        if (!sound || !lud_met_reserve(m, (lud_met_rooms){read[0], read[1], read[2], read[7]}, &failed)) {
+        if (!sound || !lud_met_reserve(m, (lud_met_rooms){read[0], read[1], read[2], read[6]}, &failed)) {
             lud_checkpoint_fail(checkpoint, failed ? LUD_ERROR_MEMORY : LUD_ERROR_INPUT,
                                 failed ? "no memory for %lld states that were met"
                                        : "%lld states that were met do not fit",
@@ -315,10 +300,9 @@ void lud_empo_met_visit(lud_empo_met *m, const char *prefix, lud_checkpoint *che
         }
         m->n = read[3];
         m->n_expanded = read[4];
-        m->n_unsaid = read[5];
-        m->closed = read[6] != 0;
-        m->n_blocks = read[8];
-        m->n_active = read[9];
+        m->closed = read[5] != 0;
+        m->n_blocks = read[7];
+        m->n_active = read[8];
     }
     const size_t n = (size_t)m->n;
     const struct {
@@ -334,13 +318,15 @@ void lud_empo_met_visit(lud_empo_met *m, const char *prefix, lud_checkpoint *che
                   {"expanded", m->expanded, (size_t)m->n_expanded * sizeof *m->expanded},
                   {"active", m->active, (size_t)m->n_active * sizeof *m->active},
                   {"marks", m->marks, n * m->mark_words * sizeof *m->marks},
-                  {"unsaid", m->unsaid, (size_t)m->n_unsaid * sizeof *m->unsaid},
                   {"clock", &m->clock, sizeof m->clock},
                   {"computed", &m->computed, sizeof m->computed},
-                  {"forgotten", &m->forgotten, sizeof m->forgotten}};
+                  {"forgotten", &m->forgotten, sizeof m->forgotten},
+                  {"surprises", m->surprises, (size_t)m->n_knots * sizeof *m->surprises}};
     for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++)
         lud_checkpoint_bytes(checkpoint, name_of(text, prefix, arrays[i].name), arrays[i].data,
                              arrays[i].bytes);
+    lud_checkpoint_tensor(checkpoint, name_of(text, prefix, "caution"), LUD_TENSOR_F64, 1,
+                          (const int64_t[]){m->n_knots}, m->caution);
     lud_checkpoint_tensor(checkpoint, name_of(text, prefix, "known"), LUD_TENSOR_F32, 2,
                           (const int64_t[]){m->n, m->n_knots * (int64_t)m->stride}, m->known);
     for (int level = lud_met_first_level(m); level < m->n_levels; level++) {

@@ -19,9 +19,9 @@ enum { FIRST_ROOM = 32, FIRST_WORDS = 512 };
 static size_t bytes_of_a_state(const lud_empo_met *m) {
     return m->state_bytes + sizeof *m->flags + sizeof *m->block +
            (size_t)m->n_knots * m->stride * sizeof *m->known + sizeof *m->list + sizeof *m->first_before +
-           sizeof *m->touched + sizeof *m->seen + sizeof *m->visits + sizeof *m->highest + sizeof *m->unsaid +
-           sizeof *m->expanded + m->mark_words * sizeof *m->marks + sizeof *m->active + sizeof *m->work +
-           sizeof *m->changed;
+           sizeof *m->touched + sizeof *m->place + sizeof *m->seen + sizeof *m->visits + sizeof *m->highest +
+           sizeof *m->fresh + sizeof *m->expanded + m->mark_words * sizeof *m->marks + sizeof *m->active +
+           sizeof *m->work + sizeof *m->changed;
 }
 
 static int64_t slots_for(int64_t room) {
@@ -68,9 +68,10 @@ static bool grow_states(lud_empo_met *m, int64_t room) {
         !lud_grow(&m->known, n * (size_t)m->n_knots * m->stride, sizeof *m->known) ||
         !lud_grow(&m->states, n, m->state_bytes) || !lud_grow(&m->flags, n, sizeof *m->flags) ||
         !lud_grow(&m->list, n, sizeof *m->list) || !lud_grow(&m->first_before, n, sizeof *m->first_before) ||
-        !lud_grow(&m->touched, n, sizeof *m->touched) || !lud_grow(&m->seen, n, sizeof *m->seen) ||
-        !lud_grow(&m->visits, n, sizeof *m->visits) || !lud_grow(&m->highest, n, sizeof *m->highest) ||
-        !lud_grow(&m->unsaid, n, sizeof *m->unsaid) || !lud_grow(&m->expanded, n, sizeof *m->expanded) ||
+        !lud_grow(&m->touched, n, sizeof *m->touched) || !lud_grow(&m->place, n, sizeof *m->place) ||
+        !lud_grow(&m->seen, n, sizeof *m->seen) || !lud_grow(&m->visits, n, sizeof *m->visits) ||
+        !lud_grow(&m->highest, n, sizeof *m->highest) || !lud_grow(&m->fresh, n, sizeof *m->fresh) ||
+        !lud_grow(&m->expanded, n, sizeof *m->expanded) ||
         !lud_grow(&m->marks, n * m->mark_words, sizeof *m->marks) ||
         !lud_grow(&m->active, n, sizeof *m->active) || !lud_grow(&m->work, n, sizeof *m->work) ||
         !lud_grow(&m->changed, n, sizeof *m->changed))
@@ -190,7 +191,10 @@ static bool lay_out_levels(lud_empo_met *m) {
     m->rows = lud_arena_take_array(m->arena, (size_t)m->n_levels, sizeof *m->rows);
     m->knot = lud_arena_take_array(m->arena, (size_t)m->n_levels, sizeof *m->knot);
     m->part = lud_arena_take_array(m->arena, (size_t)m->n_levels, sizeof *m->part);
-    if (!m->rows || !m->knot || !m->part) return false;
+    m->annuity = lud_arena_take_array(m->arena, (size_t)m->n_levels, sizeof *m->annuity);
+    if (!m->rows || !m->knot || !m->part || !m->annuity) return false;
+    for (int level = 0; level < m->n_levels; level++)
+        m->annuity[level] = level < 2 ? 1.0 : 1.0 + m->game.gamma_r * m->annuity[level - 1];
     memset(m->rows, 0, (size_t)m->n_levels * sizeof *m->rows);
     lay_out_knots(m);
     return true;
@@ -250,9 +254,11 @@ lud_status lud_empo_met_create(const lud_empo_features *features, const lud_empo
 void lud_empo_met_destroy(lud_empo_met *m) {
     if (!m) return;
     for (int level = 0; m->rows && level < m->n_levels; level++) free(m->rows[level]);
-    LUD_FREE(m->states, m->flags, m->list, m->first_before, m->touched, m->seen, m->visits, m->highest);
-    LUD_FREE(m->unsaid, m->expanded, m->marks, m->active, m->work, m->changed, m->slots);
-    LUD_FREE(m->words, m->before, m->built, m->block, m->known, m->owner);
+    LUD_FREE(m->states, m->flags, m->list, m->first_before, m->touched, m->place, m->seen, m->visits,
+             m->highest);
+    LUD_FREE(m->fresh, m->expanded, m->marks, m->active, m->work, m->changed, m->slots);
+    LUD_FREE(m->words, m->before, m->built, m->distinct, m->likely, m->block, m->known, m->owner);
+    for (int i = 0; m->scratch && i < m->n_threads; i++) free(m->scratch[i].distinct);
     lud_successors_free(&m->found);
     lud_empo_problem_destroy(m->problem);
     lud_arena_destroy(m->arena);
@@ -260,10 +266,12 @@ void lud_empo_met_destroy(lud_empo_met *m) {
 }
 
 void lud_empo_met_clear(lud_empo_met *m) {
-    m->n = m->n_unsaid = m->n_expanded = m->n_terminal = m->n_active = m->n_words = m->n_before = 0;
+    m->n = m->n_fresh = m->n_expanded = m->n_terminal = m->n_active = m->n_words = m->n_before = 0;
     m->lowest = m->n_levels;
     m->closed = false;
     m->n_blocks = 0;
+    memset(m->caution, 0, sizeof m->caution);
+    memset(m->surprises, 0, sizeof m->surprises);
     lud_met_hash_again(m);
 }
 
@@ -393,14 +401,21 @@ lud_status lud_empo_met_add(lud_empo_met *m, const uint8_t *state, int64_t *node
         m->n_terminal++;
         return LUD_OK;
     }
-    /* until somebody says better: as if the next state were the last */
-    for (size_t k = 0; k < m->stride; k++) m->values[k] = k + 1 < m->stride ? 0.5 : -1.0;
-    for (int knot = 0; knot < m->n_knots; knot++) set_known(m, i, knot, m->values);
-    m->unsaid[m->n_unsaid++] = (uint32_t)i;
+    /* until somebody says better: as if people could do anything */
+    for (int knot = 0; knot < m->n_knots; knot++) {
+        for (size_t k = 0; k < m->stride; k++)
+            m->values[k] = k + 1 < m->stride ? 0.5 : -m->annuity[m->knots[knot]];
+        set_known(m, i, knot, m->values);
+    }
+    m->fresh[m->n_fresh++] = (uint32_t)i;
     return LUD_OK;
 }
 
 /* ---- worth ---- */
+
+double lud_empo_met_annuity(const lud_empo_met *m, int level) {
+    return m->annuity[level];
+}
 
 void lud_empo_met_credit(const lud_empo_met *m, const uint8_t *state, const double *v_h_e, double v_r,
                          double *row) {
@@ -433,11 +448,28 @@ static void fill_block(lud_empo_met *m, int64_t node) {
     }
 }
 
+double lud_empo_met_cautious(const lud_empo_met *m, int level, double v_r) {
+    return fmin(v_r * exp(m->caution[m->clocked ? m->knot[level] : 0]), m->game.terminal_value);
+}
+
+void lud_empo_met_surprise(lud_empo_met *m, int level, double taken, double became) {
+    enum { AT_FIRST = 100, LATER = 2000 };
+    /* a single one says little, however large: a person at the button is no reason to mistrust every door */
+    const double most = 0.1, surprise = log(became / taken);
+    const int knot = m->clocked ? m->knot[level] : 0;
+    if (!isfinite(surprise)) return;
+    const int64_t n = ++m->surprises[knot];
+    const double moved =
+        m->caution[knot] + fmin(fmax(surprise, -most), most) / (double)(n < LATER ? AT_FIRST + n : LATER);
+    m->caution[knot] = fmin(fmax(moved, -LUD_MET_MOST_CAUTION), LUD_MET_MOST_CAUTION);
+}
+
 /* The row of a state at the rim, for what a network says of it. */
-static void row_of_worth(lud_empo_met *m, int64_t node, const float *v_h_e, float v_r, double *row) {
+static void row_of_worth(lud_empo_met *m, int64_t node, int level, const float *v_h_e, float v_r,
+                         double *row) {
     for (size_t g = 0; g + 1 < m->stride; g++) m->values[g] = fmin(fmax((double)v_h_e[g], 0.0), 1.0);
     lud_empo_met_credit(m, lud_empo_met_bytes_of(m, node), m->values,
-                        fmin((double)v_r, m->game.terminal_value), row);
+                        lud_empo_met_cautious(m, level, (double)v_r), row);
 }
 
 static void said(lud_empo_met *m, int64_t node) {
@@ -448,7 +480,8 @@ static void said(lud_empo_met *m, int64_t node) {
 void lud_empo_met_set(lud_empo_met *m, int64_t node, const float *v_h_e, const float *v_r) {
     assert(!(m->flags[node] & (LUD_MET_EXPANDED | LUD_MET_TERMINAL)));
     for (int knot = 0; knot < m->n_knots; knot++) {
-        row_of_worth(m, node, v_h_e + (size_t)knot * (m->stride - 1), v_r[knot], m->scratch->row);
+        row_of_worth(m, node, m->knots[knot], v_h_e + (size_t)knot * (m->stride - 1), v_r[knot],
+                     m->scratch->row);
         set_known(m, node, knot, m->scratch->row);
     }
     said(m, node);
@@ -457,7 +490,7 @@ void lud_empo_met_set(lud_empo_met *m, int64_t node, const float *v_h_e, const f
 void lud_empo_met_scale(lud_empo_met *m, int64_t node, int level, const float *v_h_e, float v_r) {
     assert(!(m->flags[node] & (LUD_MET_EXPANDED | LUD_MET_TERMINAL)));
     double *wanted = m->scratch->row, *own = m->values;
-    row_of_worth(m, node, v_h_e, v_r, wanted);
+    row_of_worth(m, node, level, v_h_e, v_r, wanted);
     lud_met_between_knots(m, node, level, own);
     for (size_t k = 0; k < m->stride; k++) {
         const double most = k + 1 < m->stride ? 1.0 : fabs(wanted[k]);
@@ -474,13 +507,13 @@ void lud_empo_met_scale(lud_empo_met *m, int64_t node, int level, const float *v
     said(m, node);
 }
 
-const uint32_t *lud_empo_met_unsaid(const lud_empo_met *m, int64_t *n) {
-    *n = m->n_unsaid;
-    return m->unsaid;
+const uint32_t *lud_empo_met_new(const lud_empo_met *m, int64_t *n) {
+    *n = m->n_fresh;
+    return m->fresh;
 }
 
-void lud_empo_met_all_said(lud_empo_met *m) {
-    m->n_unsaid = 0;
+void lud_empo_met_none_new(lud_empo_met *m) {
+    m->n_fresh = 0;
 }
 
 /* ---- successors ---- */
@@ -501,6 +534,42 @@ static bool room_to_build(lud_empo_met *m, int64_t more) {
     return true;
 }
 
+/* Room for one distinct successor more, and for its row in every thread. */
+static bool room_for_distinct(lud_empo_met *m) {
+    if (m->n_distinct < m->room_distinct) return true;
+    const int64_t room = m->room_distinct ? 2 * m->room_distinct : FIRST_ROOM;
+    if (!lud_grow(&m->distinct, (size_t)room, sizeof *m->distinct) ||
+        !lud_grow(&m->likely, (size_t)room, sizeof *m->likely))
+        return false;
+    for (int i = 0; i < m->n_threads; i++)
+        if (!lud_grow(&m->scratch[i].distinct, ((size_t)room + 1) * m->stride, sizeof(double))) return false;
+    m->room_distinct = room;
+    return true;
+}
+
+/* The place of a successor among the distinct ones; a new state joins the table. */
+static lud_status place_of(lud_empo_met *m, int64_t node, const uint8_t *state, uint32_t *place,
+                           lud_error *error) {
+    int64_t to;
+    const int64_t n_before = m->n;
+    LUD_TRY(lud_empo_met_add(m, state, &to, error));
+    if (m->n > n_before && !lud_empo_met_terminal(m, to)) {
+        /* until somebody says better it is worth what the one before it is */
+        for (int knot = 0; knot < m->n_knots; knot++) {
+            lud_met_read(m, node, m->knots[knot], m->values);
+            set_known(m, to, knot, m->values);
+        }
+    }
+    if (m->touched[to] != m->expansion) {
+        if (!room_for_distinct(m)) return lud_no_memory(error, "successors");
+        m->touched[to] = m->expansion;
+        m->place[to] = (uint32_t)m->n_distinct;
+        m->distinct[m->n_distinct++] = (uint32_t)to;
+    }
+    *place = m->place[to];
+    return LUD_OK;
+}
+
 /* The row of one joint action in the list under construction. */
 static lud_status build_row(lud_empo_met *m, int64_t node, int32_t k, lud_error *error) {
     lud_joint_action_decode(&m->model->layout, k, m->joint);
@@ -508,18 +577,8 @@ static lud_status build_row(lud_empo_met *m, int64_t node, int32_t k, lud_error 
     const int64_t n = (int64_t)m->found.n;
     if (!room_to_build(m, 1 + 3 * n)) return lud_no_memory(error, "successors");
     uint32_t *branch = m->built + m->n_built;
-    for (int64_t i = 0; i < n; i++) {
-        int64_t to;
-        const int64_t n_before = m->n;
-        LUD_TRY(lud_empo_met_add(m, m->found.states + (size_t)i * m->state_bytes, &to, error));
-        branch[1 + i] = (uint32_t)to;
-        if (m->n == n_before || lud_empo_met_terminal(m, to)) continue;
-        /* until somebody says better it is worth what the one before it is */
-        for (int knot = 0; knot < m->n_knots; knot++) {
-            lud_met_read(m, node, m->knots[knot], m->values);
-            set_known(m, to, knot, m->values);
-        }
-    }
+    for (int64_t i = 0; i < n; i++)
+        LUD_TRY(place_of(m, node, m->found.states + (size_t)i * m->state_bytes, &branch[1 + i], error));
     if (n == 1) {
         m->built[m->n_policy_words + k] = branch[1];
         return LUD_OK;
@@ -532,9 +591,11 @@ static lud_status build_row(lud_empo_met *m, int64_t node, int32_t k, lud_error 
 }
 
 static lud_status build_list(lud_empo_met *m, int64_t node, lud_error *error) {
-    m->n_built = 0;
-    if (!room_to_build(m, m->n_policy_words + m->n_joint)) return lud_no_memory(error, "successors");
-    m->n_built = m->n_policy_words + m->n_joint;
+    const int64_t head = m->n_policy_words + m->n_joint + 2;
+    m->n_built = m->n_distinct = 0;
+    m->expansion++;
+    if (!room_to_build(m, head)) return lud_no_memory(error, "successors");
+    m->n_built = head;
     const int level = lud_empo_met_likely_level(m, node);
     lud_empo_met_state(m, node, level, m->own);
     for (int l = 0; l < m->policy_levels; l++) {
@@ -547,21 +608,21 @@ static lud_status build_list(lud_empo_met *m, int64_t node, lud_error *error) {
     }
     set_level(m, level, m->own);
     for (int32_t k = 0; k < m->n_joint; k++) LUD_TRY(build_row(m, node, k, error));
+    if (!room_to_build(m, m->n_distinct)) return lud_no_memory(error, "successors");
+    m->built[head - 2] = (uint32_t)m->n_built;
+    m->built[head - 1] = (uint32_t)m->n_distinct;
+    memcpy(m->built + m->n_built, m->distinct, (size_t)m->n_distinct * sizeof *m->built);
+    m->n_built += m->n_distinct;
     return LUD_OK;
 }
 
-/* Notes with every successor that `node` leads to it, once for each expansion. */
+/* Notes with every successor that `node` leads to it. */
 void lud_met_note_before(lud_empo_met *m, int64_t node) {
-    m->expansion++;
-    for (int32_t k = 0; k < m->n_joint; k++) {
-        const lud_met_successors row = lud_met_row_of(m, node, k);
-        for (uint32_t i = 0; i < row.n; i++) {
-            const uint32_t to = row.node[i];
-            if (m->touched[to] == m->expansion) continue;
-            m->touched[to] = m->expansion;
-            m->before[m->n_before] = (lud_met_before){(uint32_t)node, m->first_before[to]};
-            m->first_before[to] = (uint32_t)m->n_before++;
-        }
+    const lud_met_distinct successors = lud_met_distinct_of(m, node);
+    for (uint32_t i = 0; i < successors.n; i++) {
+        const uint32_t to = successors.node[i];
+        m->before[m->n_before] = (lud_met_before){(uint32_t)node, m->first_before[to]};
+        m->first_before[to] = (uint32_t)m->n_before++;
     }
 }
 
@@ -585,7 +646,7 @@ static lud_status list_successors(lud_empo_met *m, int64_t node, lud_error *erro
     LUD_TRY(build_list(m, node, error));
     lud_met_rooms wanted = lud_met_taken(m);
     wanted.words += m->n_built;
-    wanted.before += m->n_built - m->n_policy_words;
+    wanted.before += m->n_distinct;
     if (!lud_met_reserve(m, wanted, &failed)) return no_room(m, failed, error);
     m->list[node] = m->n_words;
     memcpy(m->words + m->n_words, m->built, (size_t)m->n_built * sizeof *m->words);
@@ -616,9 +677,10 @@ lud_status lud_empo_met_restore(lud_empo_met *m, lud_progress *progress, lud_err
 
 int64_t lud_empo_met_next(const lud_empo_met *m, int64_t node, int32_t joint_action, double uniform) {
     const lud_met_successors row = lud_met_row_of(m, node, joint_action);
+    const lud_met_distinct distinct = lud_met_distinct_of(m, node);
     uint32_t i = 0;
     while (i + 1 < row.n && uniform >= lud_met_probability(row, i)) uniform -= lud_met_probability(row, i++);
-    return row.node[i];
+    return distinct.node[row.place[i]];
 }
 
 const float *lud_empo_met_policies(const lud_empo_met *m, int64_t node, int level) {

@@ -35,6 +35,9 @@ const lud_empo_layout *lud_empo_met_layout(const lud_empo_met *met);
 /* Levels that there are, and the level of a state of the world: its remaining steps. */
 int lud_empo_met_levels(const lud_empo_met *met);
 int lud_empo_met_level(const lud_empo_met *met, const uint8_t *state);
+/* What 1 at each of the steps that are left at a level is worth, discounted by gamma_r; 1 where there is no
+ * clock. */
+double lud_empo_met_annuity(const lud_empo_met *met, int level);
 /* The number of a state at whatever level, or LUD_EMPO_UNMET. Numbers hold until the next
  * lud_empo_met_forget. */
 int64_t lud_empo_met_find(const lud_empo_met *met, const uint8_t *state);
@@ -70,20 +73,29 @@ void lud_empo_met_visit_node(lud_empo_met *met, int64_t node);
 uint32_t lud_empo_met_visits(const lud_empo_met *met, int64_t node);
 /* The successor of an expanded state under a joint action that `uniform` in [0, 1) draws. */
 int64_t lud_empo_met_next(const lud_empo_met *met, int64_t node, int32_t joint_action, double uniform);
+/* Successors of an expanded state that have at least this chance under some joint action of robots, when
+ * people act as they do at a level: [*n], until the next call or expansion. */
+const uint32_t *lud_empo_met_likely(lud_empo_met *met, int64_t node, int level, double least, int64_t *n);
 /* What people do in an expanded state: policies[layout.policy_begin[n_humans]] */
 const float *lud_empo_met_policies(const lud_empo_met *met, int64_t node, int level);
 
-/* States at the rim that nobody has said anything of yet, in the order of their arrival: [*n]. They leave the
- * list by lud_empo_met_set. */
-const uint32_t *lud_empo_met_unsaid(const lud_empo_met *met, int64_t *n);
+/* States in which the world can go on and that joined since lud_empo_met_none_new, in the order of their
+ * arrival: [*n]. */
+const uint32_t *lud_empo_met_new(const lud_empo_met *met, int64_t *n);
+void lud_empo_met_none_new(lud_empo_met *met);
 /* The knots, rising, the highest level among them: [*n]. */
 const int32_t *lud_empo_met_knots(const lud_empo_met *met, int *n);
 /* The worth of a state at the rim at the knots: v_h_e[n][n_goals], v_r[n] < 0. */
 void lud_empo_met_set(lud_empo_met *met, int64_t node, const float *v_h_e, const float *v_r);
 /* The same at one level that is not the end; at the knots worth changes in proportion. v_h_e[n_goals] */
 void lud_empo_met_scale(lud_empo_met *met, int64_t node, int level, const float *v_h_e, float v_r);
-/* Empties the list; states in it keep what they have. */
-void lud_empo_met_all_said(lud_empo_met *met);
+/* Robots choose what looks best, and among guesses that is on average what was guessed too well (the
+ * optimiser's curse; Smith and Winkler, Management Science 52, 2006). A look-ahead over guesses hands this
+ * on, a little more at every step. So V_r at the rim is taken to be worse than what is said, by a factor for
+ * which robots who come there by choice are neither disappointed nor surprised: it follows from what V_r was
+ * taken to be, and what one step of look-ahead then made of it. The other one is V_r with this factor. */
+void lud_empo_met_surprise(lud_empo_met *met, int level, double taken, double became);
+double lud_empo_met_cautious(const lud_empo_met *met, int level, double v_r);
 /* Marks every expanded state. */
 void lud_empo_met_mark_all(lud_empo_met *met);
 /* Computes all that is marked anew, and the states before where worth has changed by more than `tolerance` of

@@ -14,8 +14,9 @@ enum {
 };
 
 /* A list of successors is words: the policies of people (reals, once or for every level but the end), then
- * for each joint action a state's number, or BRANCH + the place within the list of a word n, n numbers and n
- * probabilities (doubles, two words each). */
+ * for each joint action the place of a state among the distinct ones, or BRANCH + the place within the list
+ * of a word n, n such places and n probabilities (doubles, two words each); where in the list the numbers of
+ * the distinct states begin, how many they are, the branches, and these numbers at the end. */
 #define LUD_MET_BRANCH   0x80000000u
 #define LUD_MET_NONE     UINT32_MAX
 #define LUD_MET_ACHIEVED (-1.0f)
@@ -24,12 +25,14 @@ typedef struct lud_met_before {
     uint32_t node, next; /* a state that leads here; the next of these or LUD_MET_NONE */
 } lud_met_before;
 
-enum { LUD_MET_KNOTS = 8 };
+enum { LUD_MET_KNOTS = 8, LUD_MET_MOST_CAUTION = 2 };
 
 /* Working memory of a thread. */
 typedef struct lud_met_scratch {
     lud_empo_scratch equations;
     double *record, *row; /* [record_doubles], [stride] */
+    double *distinct; /* [stride - 1 + room_distinct * stride] rows of the distinct successors, from the first
+                       * on; in front there is room for the V_h^m part of it, which nobody reads */
 } lud_met_scratch;
 
 struct lud_empo_met {
@@ -54,18 +57,20 @@ struct lud_empo_met {
     float *known;    /* [room][n_knots][stride] */
     int n_knots;
     int32_t knots[LUD_MET_KNOTS];
-    int32_t *knot; /* [n_levels] the last one that is not above a level, */
-    double *part;  /* [n_levels] and how far the level is on the way from it to the next */
+    int32_t *knot;   /* [n_levels] the last one that is not above a level, */
+    double *part;    /* [n_levels] and how far the level is on the way from it to the next */
+    double *annuity; /* [n_levels] what 1 at each remaining step is worth */
     int64_t n_blocks, room_blocks;
     uint32_t *owner; /* [room_blocks] the state of a block */
     float **rows;  /* [n_levels][room_blocks][stride], one array a level: sweeps go through them one after the
                     * other; none for the end */
     int64_t *list; /* [room] first word of the list of successors; -1: none, also of an
                     * expanded state that was loaded */
-    uint32_t *first_before, *touched; /* [room] into before; the expansion that met the state last */
+    uint32_t *first_before, *touched; /* [room] into before; the expansion that met the state last, */
+    uint32_t *place;                  /* [room] and its place among the distinct ones there */
     uint32_t *seen, *visits;          /* [room] */
     int32_t *highest;                 /* [room] */
-    uint32_t *unsaid, *expanded;      /* [room] lists of numbers */
+    uint32_t *fresh, *expanded;       /* [room] lists of numbers */
     uint64_t *marks;                  /* [room][mark_words] a bit a level */
     uint32_t *active;                 /* [room] states with marks */
     uint32_t *work;                   /* [room] of a level that is computed; [room] whether worth changed */
@@ -74,7 +79,7 @@ struct lud_empo_met {
     double end;  /* V_r's part of the row of the end */
     int lowest;  /* no level below is marked */
     bool closed; /* lud_empo_met_close found all; what it left unexpanded occurs at the end only */
-    int64_t n_unsaid, n_expanded, n_terminal, n_active;
+    int64_t n_fresh, n_expanded, n_terminal, n_active;
     int64_t n_slots; /* a power of two, at least twice the room */
     uint32_t *slots; /* [n_slots] number + 1, 0: free */
     uint32_t *words;
@@ -82,6 +87,8 @@ struct lud_empo_met {
     lud_met_before *before;
     int64_t n_before, room_before;
 
+    double caution[LUD_MET_KNOTS];    /* [n_knots] logarithms of factors, */
+    int64_t surprises[LUD_MET_KNOTS]; /* [n_knots] and how many each comes from */
     uint32_t clock, expansion;
     int64_t computed, forgotten;
     /* working memory */
@@ -92,9 +99,10 @@ struct lud_empo_met {
     double *policy;           /* [n_policies] */
     double *values;           /* [stride] */
     int32_t *joint;
-    uint8_t *own, *key; /* [state_bytes] the state in hand, and one that is looked for */
-    uint32_t *built;    /* a list under construction */
-    int64_t n_built, room_built;
+    uint8_t *own, *key;         /* [state_bytes] the state in hand, and one that is looked for */
+    uint32_t *built, *distinct; /* a list under construction, and its distinct states [room_distinct] */
+    uint32_t *likely;           /* [room_distinct] what lud_empo_met_likely hands out */
+    int64_t n_built, room_built, n_distinct, room_distinct;
 };
 
 /* The row of a state that has a block, at a level that is not the end. */
@@ -137,10 +145,19 @@ static inline int lud_met_first_level(const lud_empo_met *m) {
 static inline int lud_met_level_after(const lud_empo_met *m, int level) {
     return m->clocked ? level - 1 : 0;
 }
-/* The successors of a state under one joint action. */
+/* The distinct successors of a state. */
+typedef struct lud_met_distinct {
+    uint32_t n;
+    const uint32_t *node;
+} lud_met_distinct;
+static inline lud_met_distinct lud_met_distinct_of(const lud_empo_met *m, int64_t node) {
+    const uint32_t *list = m->words + m->list[node], *at = list + m->n_policy_words + m->n_joint;
+    return (lud_met_distinct){at[1], list + at[0]};
+}
+/* Those under one joint action, as places among the distinct ones. */
 typedef struct lud_met_successors {
     uint32_t n;
-    const uint32_t *node, *probability; /* null: certain */
+    const uint32_t *place, *probability; /* null: certain */
 } lud_met_successors;
 static inline lud_met_successors lud_met_row_of(const lud_empo_met *m, int64_t node, int32_t k) {
     const uint32_t *list = m->words + m->list[node], *word = list + m->n_policy_words + k;

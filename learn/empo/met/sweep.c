@@ -48,20 +48,6 @@ void lud_empo_met_mark_all(lud_empo_met *m) {
 
 /* ---- one state ---- */
 
-/* The expectation of what the successors of one joint action are worth at a level, sum[stride]. */
-static void expect(const lud_empo_met *m, lud_met_successors row, int level, double *one, double *sum) {
-    if (!row.probability) {
-        lud_met_read(m, row.node[0], level, sum);
-        return;
-    }
-    memset(sum, 0, m->stride * sizeof *sum);
-    for (uint32_t i = 0; i < row.n; i++) {
-        const double p = lud_met_probability(row, i);
-        lud_met_read(m, row.node[i], level, one);
-        for (size_t j = 0; j < m->stride; j++) sum[j] += p * one[j];
-    }
-}
-
 /* (4) to (9), once the scratch's rows and the policies stand. */
 static void finish(const lud_empo_met *m, lud_empo_scratch *scratch, double *record) {
     const lud_empo_state_inputs inputs = {0};
@@ -77,12 +63,36 @@ static double *expected_row(const lud_empo_met *m, const lud_empo_scratch *scrat
     return row + m->stride - 1;
 }
 
+/* Where the row of a distinct successor begins, likewise. */
+static double *distinct_row(const lud_empo_met *m, const lud_met_scratch *scratch, uint32_t place) {
+    return scratch->distinct + (size_t)place * m->stride;
+}
+
+/* The expectation of what the successors of one joint action are worth, sum[stride]. */
+static void expect(const lud_empo_met *m, const lud_met_scratch *scratch, lud_met_successors row,
+                   double *sum) {
+    memset(sum, 0, m->stride * sizeof *sum);
+    for (uint32_t i = 0; i < row.n; i++) {
+        const double p = lud_met_probability(row, i);
+        const double *one = distinct_row(m, scratch, row.place[i]) + m->stride - 1;
+        for (size_t j = 0; j < m->stride; j++) sum[j] += p * one[j];
+    }
+}
+
 static void look(const lud_empo_met *m, lud_met_scratch *scratch, int64_t node, int level, double *record) {
     const float *policies = lud_empo_met_policies(m, node, level);
+    const lud_met_distinct successors = lud_met_distinct_of(m, node);
     for (int32_t i = 0; i < m->n_policies; i++) record[m->game.policies + i] = (double)policies[i];
-    for (int32_t k = 0; k < m->n_joint; k++)
-        expect(m, lud_met_row_of(m, node, k), lud_met_level_after(m, level), scratch->row,
-               expected_row(m, &scratch->equations, k));
+    for (uint32_t i = 0; i < successors.n; i++)
+        lud_met_read(m, successors.node[i], lud_met_level_after(m, level),
+                     distinct_row(m, scratch, i) + m->stride - 1);
+    for (int32_t k = 0; k < m->n_joint; k++) {
+        const lud_met_successors row = lud_met_row_of(m, node, k);
+        if (row.probability)
+            expect(m, scratch, row, expected_row(m, &scratch->equations, k));
+        else
+            scratch->equations.row[k] = distinct_row(m, scratch, row.place[0]);
+    }
     finish(m, &scratch->equations, record);
 }
 
@@ -100,6 +110,31 @@ void lud_empo_met_look_from(lud_empo_met *m, const uint8_t *state, const double 
     for (int32_t k = 0; k < m->n_joint; k++)
         memcpy(expected_row(m, scratch, k), row[k], m->stride * sizeof **row);
     finish(m, scratch, record);
+}
+
+const uint32_t *lud_empo_met_likely(lud_empo_met *m, int64_t node, int level, double least, int64_t *n) {
+    const lud_met_distinct successors = lud_met_distinct_of(m, node);
+    lud_empo_scratch *t = &m->scratch->equations;
+    double *record = m->scratch->record, *chance = m->scratch->distinct;
+    const float *policies = lud_empo_met_policies(m, node, level);
+    for (int32_t i = 0; i < m->n_policies; i++) record[m->game.policies + i] = (double)policies[i];
+    lud_empo_profiles(&m->game, t, record, 0, 1);
+    memset(m->likely, 0, successors.n * sizeof *m->likely);
+    for (int r = 0; r < m->game.n_robot_actions; r++) {
+        memset(chance, 0, successors.n * sizeof *chance);
+        for (int profile = 0; profile < m->game.n_profiles; profile++) {
+            if (t->profile[profile] == 0) continue;
+            const lud_met_successors row =
+                lud_met_row_of(m, node, m->game.joint_of[profile * m->game.n_robot_actions + r]);
+            for (uint32_t i = 0; i < row.n; i++)
+                chance[row.place[i]] += t->profile[profile] * lud_met_probability(row, i);
+        }
+        for (uint32_t i = 0; i < successors.n; i++) m->likely[i] |= chance[i] >= least;
+    }
+    *n = 0;
+    for (uint32_t i = 0; i < successors.n; i++)
+        if (m->likely[i]) m->likely[(*n)++] = successors.node[i];
+    return m->likely;
 }
 
 /* ---- sweeping ---- */

@@ -81,14 +81,14 @@ static void choose_starts(lud_automatic *a, options *o, double share) {
     if (o->met_memory == 0) lud_automatic_set(a, &o->buffer_size, 400000, "as memory allows");
 }
 
-/* The same where there is more than can be met: half of all episodes are whole, the others go on to the end
- * from any configuration of objects that was met. */
+/* The same where there is more than can be met: half of all episodes are whole, the others go on for a while
+ * from some configuration of objects that was met. */
 static void choose_far_starts(lud_automatic *a, options *o) {
     lud_automatic_set(a, &o->restart_prob, 0.5,
                       "half of all episodes are whole, there is more than can be met");
     lud_automatic_set(a, &o->restart_from, LUD_EMPO_CONFIGURATIONS,
-                      "the others begin with any objects anywhere: keys carried, doors open");
-    lud_automatic_set(a, &o->restart_steps, 0, "and go on to the end");
+                      "the others begin where keys are carried and doors open, as it promises most");
+    lud_automatic_set(a, &o->restart_steps, 16, "and go on for a while");
     lud_automatic_set(a, &o->steps_per_episode, 0, "of the world");
 }
 

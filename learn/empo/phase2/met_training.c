@@ -37,7 +37,7 @@ lud_status lud_empo_met_training_create(const lud_empo_features *features,
     if (status == LUD_OK &&
         (!lud_empo_asker_create(values, t->met, &t->asker) || !lud_empo_ahead_create(&t->asker, &t->ahead)))
         status = lud_no_memory(error, "a learner");
-    if (status == LUD_OK) status = lud_empo_fit_create(values, t->met, options, seed, &t->fit, error);
+    if (status == LUD_OK) status = lud_empo_fit_create(values, &t->asker, options, seed, &t->fit, error);
     if (status == LUD_OK) status = lud_empo_actor_create(options, &t->asker, seed, &t->actor, error);
     if (status)
         lud_empo_met_training_destroy(t);

@@ -1,0 +1,279 @@
+/* What a learner of EMPO needs where it cannot meet all states: configurations to begin in, what is asked of
+ * the networks and when, and caution about what they say. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "learn/empo/met/asker.h"
+#include "learn/empo/met/kinds.h"
+#include "learn/empo/support_empo.h"
+
+static const char learner[] = "learner:\n  type: empo-phase2\n  zeta: 2\n  gamma_h: 0.95\n  gamma_r: 0.9\n"
+                              "  beta_r: 10\n  hidden_dim: 8\n  goal_feature_dim: 4\n  environments: 2\n"
+                              "  human_prior: {type: heuristic, beta: 20}\n  met_memory: 4M\n"
+                              "  exact_max_states: 0\n  restart_from: configurations\n";
+
+/* A robot among things that it can carry about: as many configurations as one likes. */
+static const char many_things[] = "ludus: 1\nname: many things\nworld: multigrid\nmultigrid:\n  map: |\n"
+                                  "    We We We We We We We\n"
+                                  "    We Ay .. Ky .. .. We\n"
+                                  "    We .. Kr .. Kb .. We\n"
+                                  "    We .. .. Ae .. Kg We\n"
+                                  "    We .. .. .. .. .. We\n"
+                                  "    We We We We We We We\n"
+                                  "  max_steps: 1000\n  actions: object\n"
+                                  "goals:\n  - {rectangle: [1, 1, 2, 3]}\n  - {cell: [4, 3], weight: 0.5}\n";
+
+static uint32_t random_word(uint32_t i, uint32_t lane) {
+    return lud_draw((lud_random_key){77, i}, 0, 0, LUD_PURPOSE_USER, lane).v[0];
+}
+
+/* One step of everybody at random. */
+static void wander(const lud_model *model, uint8_t *state, uint32_t i) {
+    lud_successors found = {0};
+    int32_t joint[8];
+    lud_joint_action_decode(
+        &model->layout,
+        (int32_t)lud_below(random_word(i, 0), (uint32_t)lud_joint_action_count(&model->layout)), joint);
+    assert_int_equal(model->world->successors(model, state, joint, &found, NULL), LUD_OK);
+    const size_t bytes = model->layout.state_bytes;
+    const uint8_t *next = found.states + lud_below(random_word(i, 1), (uint32_t)found.n) * bytes;
+    if (!model->world->is_terminal(model, next)) memcpy(state, next, bytes);
+    lud_successors_free(&found);
+}
+
+static void reset(const lud_model *model, uint8_t *state) {
+    static const uint32_t tick = 0;
+    model->world->reset(model, (lud_range){.seed = 1, .n = 1, .tick = &tick}, state);
+}
+
+/* Whether a state is among those drawn for some episodes. */
+static bool is_drawn(const lud_empo_kinds *kinds, const uint8_t *state, size_t bytes, int episodes) {
+    const uint8_t *states[LUD_EMPO_KINDS_DRAWN];
+    int64_t kind[LUD_EMPO_KINDS_DRAWN];
+    for (int e = 0; e < episodes; e++) {
+        const int n = lud_empo_kinds_draw(kinds, (lud_random_key){5, (uint32_t)e}, 9, kind, states);
+        assert_in_range(n, 1, LUD_EMPO_KINDS_DRAWN);
+        for (int i = 0; i < n; i++) {
+            assert_in_range(kind[i], 0, lud_empo_kinds_count(kinds) - 1);
+            if (memcmp(states[i], state, bytes) == 0) return true;
+        }
+    }
+    return false;
+}
+
+/* Configurations that promise more stay when there are too many; those that promise less do not come in. */
+static void what_promises_more_stays(void **test) {
+    (void)test;
+    support_empo r;
+    support_empo_open(&r, many_things, learner, 0, NULL);
+    const lud_model *model = r.scenario->model;
+    const size_t bytes = model->layout.state_bytes;
+    lud_empo_kinds *kinds = lud_empo_kinds_create(&r.learner->features, 3);
+    uint8_t *state = calloc(1, bytes), *first = calloc(1, bytes);
+    reset(model, state);
+    memcpy(first, state, bytes);
+    lud_empo_kinds_show(kinds, first, -1.0); /* the best of all */
+    assert_true(is_drawn(kinds, first, bytes, 1));
+    uint32_t i = 0;
+    int64_t most = 0, full = 0;
+    for (int64_t n = 0; full < 1000; n++) {
+        for (int k = 0; k < 8; k++) wander(model, state, i++);
+        if (n % 500 == 0) reset(model, state);
+        const bool held = lud_empo_kinds_act(kinds, state, -2.0);
+        lud_empo_kinds_show(kinds, state, -2.0 - 1e-5 * (double)n);
+        full += !held && lud_empo_kinds_count(kinds) == most;
+        most = lud_empo_kinds_count(kinds);
+        assert_true(n < 400000);
+    }
+    assert_in_range(most, 1000, 100000);
+    assert_true(is_drawn(kinds, first, bytes, 4000));
+    /* a new one that promises more than some takes a place, one that promises less than all does not */
+    for (int worse = 0; worse < 2; worse++) {
+        do
+            for (int k = 0; k < 40; k++) wander(model, state, i++);
+        while (lud_empo_kinds_act(kinds, state, -2.0));
+        lud_empo_kinds_show(kinds, state, worse ? -1e9 : -1.5);
+        assert_int_equal(lud_empo_kinds_count(kinds), most);
+        assert_int_equal(is_drawn(kinds, state, bytes, 8000), !worse);
+        assert_int_equal(lud_empo_kinds_act(kinds, state, -2.0), !worse);
+    }
+    lud_empo_kinds_destroy(kinds);
+    free(state);
+    free(first);
+    support_empo_close(&r);
+}
+
+/* What somebody found by acting counts, for a while. */
+static void promises_are_of_late(void **test) {
+    (void)test;
+    support_empo r;
+    support_empo_open(&r, many_things, learner, 0, NULL);
+    const lud_model *model = r.scenario->model;
+    lud_empo_kinds *kinds = lud_empo_kinds_create(&r.learner->features, 3);
+    uint8_t *state = calloc(1, model->layout.state_bytes), *other = calloc(1, model->layout.state_bytes);
+    double promise;
+    reset(model, state);
+    memcpy(other, state, model->layout.state_bytes);
+    lud_empo_kinds_show(kinds, state, -3.0);
+    assert_false(lud_empo_kinds_known(kinds, 0, &promise));
+    for (int i = 0; i < 100; i++) lud_empo_kinds_act(kinds, state, -1.0 - (i < 50));
+    assert_true(lud_empo_kinds_known(kinds, 0, &promise));
+    assert_true(promise < -1.0 && promise > -1.3); /* -2 is half forgotten, and half again */
+    for (uint32_t i = 0; memcmp(state, other, model->layout.state_bytes) == 0 || i < 400; i++)
+        wander(model, other, i);
+    for (int i = 0; i < 10; i++) lud_empo_kinds_act(kinds, other, -9.0); /* is not held */
+    assert_true(lud_empo_kinds_known(kinds, 0, &promise));
+    for (int i = 0; i < 100; i++) lud_empo_kinds_act(kinds, other, -9.0);
+    assert_false(lud_empo_kinds_known(kinds, 0, &promise));
+    assert_true(promise > -1.3);
+    lud_empo_kinds_destroy(kinds);
+    free(state);
+    free(other);
+    support_empo_close(&r);
+}
+
+static lud_empo_met *met_of(const support_empo *r) {
+    lud_empo_met *met = NULL;
+    lud_error error = {0};
+    const lud_empo_phase2_learner *l = r->learner;
+    if (lud_empo_met_create(&l->features, &l->options.theory, &l->prior, 1e-9, 16 << 20, &met, &error))
+        fail_msg("%s", error.text);
+    return met;
+}
+
+/* Somebody who is always disappointed by a share comes to expect it, at the times at which that happens; one
+ * disaster changes little. */
+static void caution_ends_disappointment(void **test) {
+    (void)test;
+    support_empo r;
+    support_empo_open(&r, many_things, learner, 0, NULL);
+    lud_empo_met *met = met_of(&r);
+    const int high = lud_empo_met_levels(met) - 1;
+    assert_true(lud_empo_met_cautious(met, high, -2.0) == -2.0);
+    lud_empo_met_surprise(met, high, -1.0, -1e12);
+    assert_true(lud_empo_met_cautious(met, high, -1.0) > -1.002);
+    for (int i = 0; i < 30000; i++) {
+        const double noise = 0.02 * (lud_unit(random_word((uint32_t)i, 4)) - 0.5);
+        lud_empo_met_surprise(met, high, lud_empo_met_cautious(met, high, -5.0), -5.0 * exp(0.06 + noise));
+    }
+    assert_true(fabs(log(lud_empo_met_cautious(met, high, -1.0) / -1.0) - 0.06) < 0.003);
+    assert_true(lud_empo_met_cautious(met, 1, -2.0) == -2.0);
+    lud_empo_met_surprise(met, high, -1.0, NAN);
+    assert_true(isfinite(lud_empo_met_cautious(met, high, -1.0)));
+    lud_empo_met_clear(met);
+    assert_true(lud_empo_met_cautious(met, high, -2.0) == -2.0);
+    /* a penny a step */
+    double sum = 0, factor = 1;
+    for (int level = 1; level <= high; level++, factor *= 0.9) {
+        sum += factor;
+        assert_true(fabs(lud_empo_met_annuity(met, level) - sum) < 1e-12 * sum);
+    }
+    lud_empo_met_destroy(met);
+    support_empo_close(&r);
+}
+
+/* Chances of successors under every action of the robot, from the world and the people themselves. */
+static void what_is_asked_for_is_likely(void **test) {
+    (void)test;
+    support_empo r;
+    lud_error error = {0};
+    support_empo_open(&r, support_empo_crowd, learner, 0, NULL);
+    const lud_empo_phase2_learner *l = r.learner;
+    const lud_model *model = r.scenario->model;
+    const lud_empo_layout *layout = &l->features.layout;
+    const size_t bytes = model->layout.state_bytes;
+    lud_empo_met *met = met_of(&r);
+    uint8_t *state = calloc(1, bytes);
+    int64_t node, n;
+    reset(model, state);
+    assert_int_equal(lud_empo_met_add(met, state, &node, &error), LUD_OK);
+    assert_int_equal(lud_empo_met_expand(met, node, &error), LUD_OK);
+    const int level = lud_empo_met_level(met, state), n_states = (int)lud_empo_met_get(met).n;
+    double *chance = calloc((size_t)n_states * (size_t)layout->n_robot_actions, sizeof *chance);
+    double *marginal = calloc((size_t)(layout->n_humans * layout->max_human_actions), sizeof *marginal);
+    for (int h = 0; h < layout->n_humans; h++)
+        for (int g = layout->goal_begin[h]; g < layout->goal_begin[h + 1]; g++) {
+            double p[16];
+            lud_empo_prior_policy(&l->prior, &l->features, state, h, g - layout->goal_begin[h], p);
+            for (int a = 0; a < layout->n_human_actions[h]; a++)
+                marginal[h * layout->max_human_actions + a] += l->features.goal_weight[g] * p[a];
+        }
+    lud_successors found = {0};
+    int32_t joint[8];
+    for (int32_t k = 0; k < lud_joint_action_count(&model->layout); k++) {
+        lud_joint_action_decode(&model->layout, k, joint);
+        double weight = 1;
+        for (int h = 0; h < layout->n_humans; h++)
+            weight *= marginal[h * layout->max_human_actions + joint[layout->humans[h]]];
+        assert_int_equal(model->world->successors(model, state, joint, &found, &error), LUD_OK);
+        for (size_t i = 0; i < found.n; i++) {
+            const int64_t to = lud_empo_met_find(met, found.states + i * bytes);
+            assert_in_range(to, 0, n_states - 1);
+            chance[to * layout->n_robot_actions + lud_empo_robot_action(layout, model, joint)] +=
+                weight * found.probability[i];
+        }
+    }
+    for (int i = 0; i < 3; i++) {
+        const double least = (const double[]){1e-12, 0.02, 0.3}[i];
+        const uint32_t *likely = lud_empo_met_likely(met, node, level, least, &n);
+        for (int64_t s = 0; s < n_states; s++) {
+            double best = 0;
+            bool listed = false;
+            for (int a = 0; a < layout->n_robot_actions; a++)
+                best = fmax(best, chance[s * layout->n_robot_actions + a]);
+            for (int64_t k = 0; k < n; k++) listed |= likely[k] == s;
+            if (fabs(best - least) < 1e-7) continue; /* policies are kept in single precision */
+            assert_int_equal(listed, best >= least);
+        }
+        assert_true(i == 0 || n < n_states);
+    }
+    /* asking changes these, where they are looked at, and no others */
+    lud_empo_asker asker;
+    assert_true(lud_empo_asker_create(&r.learner->values, met, &asker));
+    double before[64], after[64];
+    assert_in_range(layout->n_goals, 1, 63);
+    const uint32_t *likely = lud_empo_met_likely(met, node, level, 0.02, &n);
+    uint8_t *is_likely = calloc((size_t)n_states, 1);
+    double *old = calloc((size_t)n_states, sizeof *old);
+    for (int64_t k = 0; k < n; k++) is_likely[likely[k]] = 1;
+    for (int64_t s = 0; s < n_states; s++) {
+        lud_empo_met_row(met, s, level - 1, before);
+        old[s] = before[layout->n_goals];
+    }
+    assert_int_equal(lud_empo_ask_after(&asker, 1, &node, &level, &error), LUD_OK);
+    for (int64_t s = 0; s < n_states; s++) {
+        if (s == node) continue;
+        lud_empo_met_row(met, s, level - 1, after);
+        if (!is_likely[s] || lud_empo_met_terminal(met, s)) {
+            assert_true(after[layout->n_goals] == old[s]);
+            continue;
+        }
+        lud_empo_met_state(met, s, level - 1, state);
+        const uint8_t *const asked[1] = {state};
+        assert_int_equal(lud_empo_ask(&asker, 1, asked, &error), LUD_OK);
+        assert_true(fabs(after[layout->n_goals] - 0.9 * (double)asker.v_r[0]) <= 1e-5 * fabs(old[s]) + 1e-6);
+    }
+    lud_empo_asker_free(&asker);
+    lud_successors_free(&found);
+    LUD_FREE(state, chance, marginal, is_likely, old);
+    lud_empo_met_destroy(met);
+    support_empo_close(&r);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(what_promises_more_stays),
+        cmocka_unit_test(promises_are_of_late),
+        cmocka_unit_test(caution_ends_disappointment),
+        cmocka_unit_test(what_is_asked_for_is_likely),
+    };
+    return cmocka_run_group_tests(tests, support_empo_make_folder, support_empo_remove_folder);
+}
