@@ -291,7 +291,8 @@ void lud_empo_met_visit(lud_empo_met *m, const char *prefix, lud_checkpoint *che
         const bool sound =
             read[3] <= read[0] && read[4] <= read[3] && read[7] <= read[6] && read[8] <= read[3];
         lud_empo_met_clear(m);
-        if (!sound || !lud_met_reserve(m, (lud_met_rooms){read[0], read[1], read[2], read[6]}, &failed)) {
+        if (!sound || read[0] < 1 ||
+            !lud_met_reserve_exactly(m, (lud_met_rooms){read[0], read[1], read[2], read[6]}, &failed)) {
             lud_checkpoint_fail(checkpoint, failed ? LUD_ERROR_MEMORY : LUD_ERROR_INPUT,
                                 failed ? "no memory for %lld states that were met"
                                        : "%lld states that were met do not fit",

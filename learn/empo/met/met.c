@@ -118,8 +118,24 @@ static bool fill_memory(const lud_empo_met *m, lud_met_rooms wanted, lud_met_roo
             with_share(n.before, wanted.before, share), with_share(n.blocks, wanted.blocks, share)};
         if (bytes_with(m, *to) <= m->most_bytes) return true;
     }
-    *to = wanted; /* as it is, where it was found in a file */
+    *to = wanted; /* an empty table has to begin somehow */
     return n.states == 0 && bytes_with(m, *to) <= m->most_bytes;
+}
+
+/* Memory for just so much. */
+static bool take_rooms(lud_empo_met *m, lud_met_rooms to, bool *failed) {
+    const lud_met_rooms own = rooms_of(m);
+    if (to.states >= INT32_MAX || to.before >= UINT32_MAX) return false;
+    *failed = true;
+    if (to.words != own.words && !lud_grow(&m->words, (size_t)to.words + 1, sizeof *m->words)) return false;
+    m->room_words = to.words;
+    if (to.before != own.before && !lud_grow(&m->before, (size_t)to.before + 1, sizeof *m->before))
+        return false;
+    m->room_before = to.before;
+    if (to.blocks != own.blocks && !grow_blocks(m, to.blocks)) return false;
+    if (to.states != own.states && !grow_states(m, to.states)) return false;
+    *failed = false;
+    return true;
 }
 
 bool lud_met_reserve(lud_empo_met *m, lud_met_rooms wanted, bool *failed) {
@@ -132,17 +148,13 @@ bool lud_met_reserve(lud_empo_met *m, lud_met_rooms wanted, bool *failed) {
         larger(own.states, wanted.states, FIRST_ROOM), larger(own.words, wanted.words, FIRST_WORDS),
         larger(own.before, wanted.before, FIRST_WORDS), larger(own.blocks, wanted.blocks, FIRST_ROOM)};
     if (bytes_with(m, to) > m->most_bytes && !fill_memory(m, wanted, &to)) return false;
-    if (to.states >= INT32_MAX || to.before >= UINT32_MAX) return false;
-    *failed = true;
-    if (to.words != own.words && !lud_grow(&m->words, (size_t)to.words + 1, sizeof *m->words)) return false;
-    m->room_words = to.words;
-    if (to.before != own.before && !lud_grow(&m->before, (size_t)to.before + 1, sizeof *m->before))
-        return false;
-    m->room_before = to.before;
-    if (to.blocks != own.blocks && !grow_blocks(m, to.blocks)) return false;
-    if (to.states != own.states && !grow_states(m, to.states)) return false;
+    return take_rooms(m, to, failed);
+}
+
+bool lud_met_reserve_exactly(lud_empo_met *m, lud_met_rooms rooms, bool *failed) {
+    const size_t begun = lud_met_bytes(m), most = m->most_bytes > begun ? m->most_bytes : begun;
     *failed = false;
-    return true;
+    return bytes_with(m, rooms) <= most && take_rooms(m, rooms, failed);
 }
 
 /* Room for one state more. */

@@ -183,6 +183,8 @@ typedef struct lud_met_rooms {
     int64_t states, words, before, blocks;
 } lud_met_rooms;
 bool lud_met_reserve(lud_empo_met *met, lud_met_rooms wanted, bool *failed);
+/* Just that, in an empty table: what it held when it was saved, so that it grows as it would have. */
+bool lud_met_reserve_exactly(lud_empo_met *met, lud_met_rooms rooms, bool *failed);
 lud_met_rooms lud_met_taken(const lud_empo_met *met);
 /* What the prior says of a state of the world: policies as a record has them. */
 void lud_met_ask_people(lud_empo_met *met, const uint8_t *state, double *policies);
