@@ -326,25 +326,25 @@ void lud_heuristic_walk(lud_policy *policy, const uint8_t *state, int agent, int
     give_scratch(s);
 }
 
-/* Something that can be used, agents aside. */
-static bool is_of_use(const lud_grid_scene *scene, const lud_grid_scene_cell *cell) {
-    const lud_grid_type type = top_of(scene, cell)->type;
-    return type != LUD_EMPTY && type != LUD_FLOOR && type != LUD_GOAL;
+/* An open cell of the map; `of_use`: where something lies or stands that can be used, agents aside. */
+static bool is_destination(const view *v, int c, bool of_use) {
+    const lud_grid_type type = top_of(v->scene, &v->scene->cells[c])->type;
+    return !v->s->closed[c] && (!of_use || (type != LUD_EMPTY && type != LUD_FLOOR && type != LUD_GOAL));
+}
+
+static int count_destinations(const view *v, bool of_use) {
+    int n = 0;
+    for (int c = 0; c < v->self->n_cells; c++) n += is_destination(v, c, of_use);
+    return n;
 }
 
 int lud_heuristic_destination(lud_policy *policy, const uint8_t *state, double uniform) {
     heuristic_policy *self = (heuristic_policy *)policy;
     scratch *s = take_scratch(self);
     view v = look(self, s, state);
-    bool of_use = uniform < 0.5;
-    int n = 0, cell = 0;
-    for (int c = 0; of_use && c < self->n_cells; c++)
-        n += !s->closed[c] && is_of_use(v.scene, &v.scene->cells[c]);
-    of_use = n > 0;
-    for (int c = 0; !of_use && c < self->n_cells; c++) n += !s->closed[c];
-    int left = (int)(fmod(2 * uniform, 1.0) * n);
-    for (cell = 0; cell + 1 < self->n_cells; cell++)
-        if (!s->closed[cell] && (!of_use || is_of_use(v.scene, &v.scene->cells[cell])) && left-- == 0) break;
+    const bool of_use = uniform < 0.5 && count_destinations(&v, true) > 0;
+    int left = (int)(fmod(2 * uniform, 1.0) * count_destinations(&v, of_use)), cell = 0;
+    while (cell + 1 < self->n_cells && !(is_destination(&v, cell, of_use) && left-- == 0)) cell++;
     give_scratch(s);
     return cell;
 }

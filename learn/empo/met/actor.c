@@ -21,7 +21,7 @@ static const double share_of_walks = 0.25, new_destination = 0.08;
 /* Most of the steps of a walk that are at random: what nobody thought of as a destination comes about. */
 static const double stumbling = 0.1;
 
-enum { MAX_CHOICES = 16, MAX_ACTIONS = 256, RESETS = 2048, FORGETS = 8 };
+enum { MAX_CHOICES = 16, MAX_ACTIONS = 256, FORGETS = 8 };
 struct lud_empo_actor {
     const lud_empo_learner_options *options;
     lud_empo_asker *asker;

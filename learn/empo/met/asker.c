@@ -33,6 +33,7 @@ lud_status lud_empo_ask(lud_empo_asker *a, int64_t n, const uint8_t *const *stat
     return LUD_OK;
 }
 
+/* States at the rim, each at one level that is not the end; at other levels they change in proportion. */
 static lud_status ask_some(lud_empo_asker *a, int64_t n, const uint32_t *nodes, const int *levels,
                            lud_error *error) {
     const size_t goals = (size_t)a->values->features->layout.n_goals,
@@ -48,8 +49,9 @@ static lud_status ask_some(lud_empo_asker *a, int64_t n, const uint32_t *nodes, 
     return LUD_OK;
 }
 
-lud_status lud_empo_ask_at(lud_empo_asker *a, int64_t n, const uint32_t *nodes, const int *levels,
-                           lud_error *error) {
+/* Any number of them. */
+static lud_status ask_at(lud_empo_asker *a, int64_t n, const uint32_t *nodes, const int *levels,
+                         lud_error *error) {
     for (int64_t first = 0; first < n; first += LUD_EMPO_ASKED)
         LUD_TRY(ask_some(a, n - first < LUD_EMPO_ASKED ? n - first : LUD_EMPO_ASKED, nodes + first,
                          levels + first, error));
@@ -105,5 +107,5 @@ lud_status lud_empo_ask_after(lud_empo_asker *a, int64_t n, const int64_t *nodes
             a->rim[n_rim++] = likely[k];
         }
     }
-    return lud_empo_ask_at(a, n_rim, a->rim, a->rim_level, error);
+    return ask_at(a, n_rim, a->rim, a->rim_level, error);
 }

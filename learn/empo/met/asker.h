@@ -28,10 +28,6 @@ void lud_empo_asker_free(lud_empo_asker *asker);
 lud_status lud_empo_ask(lud_empo_asker *asker, int64_t n, const uint8_t *const *states, lud_error *error);
 /* Any number of met states at the rim, at their knots; they take on what is said. */
 lud_status lud_empo_ask_nodes(lud_empo_asker *asker, int64_t n, const uint32_t *nodes, lud_error *error);
-/* Any number of met states at the rim, each at one level that is not the end; at other levels they change in
- * proportion. */
-lud_status lud_empo_ask_at(lud_empo_asker *asker, int64_t n, const uint32_t *nodes, const int *levels,
-                           lud_error *error);
 /* What follows n expanded states, each at one level: successors at the rim that are not unlikely
  * (lud_empo_met_likely) take on what is said today where these states read it. */
 lud_status lud_empo_ask_after(lud_empo_asker *asker, int64_t n, const int64_t *nodes, const int *levels,

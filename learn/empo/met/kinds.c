@@ -191,13 +191,12 @@ void lud_empo_kinds_visit(lud_empo_kinds *k, const char *prefix, lud_checkpoint 
     snprintf(text, sizeof text, "%skinds.states", prefix);
     lud_checkpoint_bytes(checkpoint, text, k->states, (size_t)n * STATES * k->model->layout.state_bytes);
     if (!lud_checkpoint_loading(checkpoint) || lud_checkpoint_status(checkpoint, NULL)) return;
-    memset(k->slots, 0, SLOTS * sizeof *k->slots);
     for (int64_t i = 0; i < k->n; i++) {
         const uint64_t held = k->shown[i] < STATES ? k->shown[i] : STATES;
         if (!isfinite(k->promise[i]))
             lud_checkpoint_fail(checkpoint, LUD_ERROR_INPUT, "%s: a promise that is no number", text);
         if (held == 0) lud_checkpoint_fail(checkpoint, LUD_ERROR_INPUT, "%s: an empty configuration", text);
         lud_empo_check_states(k->model, (int64_t)held, state_of(k, i, 0), text, checkpoint);
-        *slot_of(k, k->hash[i]) = (uint32_t)(i + 1);
     }
+    hash_again(k);
 }
