@@ -81,9 +81,8 @@ static lud_status best_of_some(lud_empo_actor *a, int e, const uint8_t **state, 
     LUD_TRY(lud_empo_ask(a->asker, n_unknown, unknown, error));
     for (int k = 0; k < n_unknown; k++) {
         const int level = lud_empo_met_level(a->met, unknown[k]);
-        promise[number[k]] = a->options->theory.gamma_r *
-                             lud_empo_met_cautious(a->met, level, (double)a->asker->v_r[k]) /
-                             lud_empo_met_annuity(a->met, level);
+        promise[number[k]] =
+            a->options->theory.gamma_r * (double)a->asker->v_r[k] / lud_empo_met_annuity(a->met, level);
     }
     for (int i = 1; i < n; i++)
         if (promise[i] > promise[best]) best = i;

@@ -162,9 +162,8 @@ static lud_status ask(lud_empo_ahead *a, lud_error *error) {
         for (int64_t k = 0; k < n; k++) {
             for (size_t g = 0; g < goals; g++) m->values[g] = (double)asker->v_h_e[(size_t)k * goals + g];
             const uint8_t *state = m->states + (size_t)number[k] * bytes;
-            const double v_r = lud_empo_met_cautious(asker->met, lud_empo_met_level(asker->met, state),
-                                                     (double)asker->v_r[k]);
-            lud_empo_met_credit(asker->met, state, m->values, v_r, m->rows + (size_t)number[k] * stride);
+            lud_empo_met_credit(asker->met, state, m->values, (double)asker->v_r[k],
+                                m->rows + (size_t)number[k] * stride);
         }
         n = 0;
     }

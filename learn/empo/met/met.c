@@ -477,11 +477,9 @@ void lud_empo_met_surprise(lud_empo_met *m, int level, double taken, double beca
 }
 
 /* The row of a state at the rim, for what a network says of it. */
-static void row_of_worth(lud_empo_met *m, int64_t node, int level, const float *v_h_e, float v_r,
-                         double *row) {
+static void row_of_worth(lud_empo_met *m, int64_t node, const float *v_h_e, float v_r, double *row) {
     for (size_t g = 0; g + 1 < m->stride; g++) m->values[g] = fmin(fmax((double)v_h_e[g], 0.0), 1.0);
-    lud_empo_met_credit(m, lud_empo_met_bytes_of(m, node), m->values,
-                        lud_empo_met_cautious(m, level, (double)v_r), row);
+    lud_empo_met_credit(m, lud_empo_met_bytes_of(m, node), m->values, (double)v_r, row);
 }
 
 static void said(lud_empo_met *m, int64_t node) {
@@ -492,8 +490,7 @@ static void said(lud_empo_met *m, int64_t node) {
 void lud_empo_met_set(lud_empo_met *m, int64_t node, const float *v_h_e, const float *v_r) {
     assert(!(m->flags[node] & (LUD_MET_EXPANDED | LUD_MET_TERMINAL)));
     for (int knot = 0; knot < m->n_knots; knot++) {
-        row_of_worth(m, node, m->knots[knot], v_h_e + (size_t)knot * (m->stride - 1), v_r[knot],
-                     m->scratch->row);
+        row_of_worth(m, node, v_h_e + (size_t)knot * (m->stride - 1), v_r[knot], m->scratch->row);
         set_known(m, node, knot, m->scratch->row);
     }
     said(m, node);
@@ -502,7 +499,7 @@ void lud_empo_met_set(lud_empo_met *m, int64_t node, const float *v_h_e, const f
 void lud_empo_met_scale(lud_empo_met *m, int64_t node, int level, const float *v_h_e, float v_r) {
     assert(!(m->flags[node] & (LUD_MET_EXPANDED | LUD_MET_TERMINAL)));
     double *wanted = m->scratch->row, *own = m->values;
-    row_of_worth(m, node, level, v_h_e, v_r, wanted);
+    row_of_worth(m, node, v_h_e, v_r, wanted);
     lud_met_between_knots(m, node, level, own);
     for (size_t k = 0; k < m->stride; k++) {
         const double most = k + 1 < m->stride ? 1.0 : fabs(wanted[k]);

@@ -38,7 +38,7 @@ static lud_status worth_before(walk *w, double *v_r, lud_error *error) {
     }
     const uint8_t *const states[1] = {w->state};
     LUD_TRY(lud_empo_ask(asker, 1, states, error));
-    *v_r = lud_empo_met_cautious(asker->met, lud_empo_met_level(asker->met, w->state), (double)asker->v_r[0]);
+    *v_r = (double)asker->v_r[0];
     return LUD_OK;
 }
 
