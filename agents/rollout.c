@@ -108,11 +108,11 @@ void lud_runner_renew(lud_runner *r) {
 /* --- episodes --- */
 
 typedef struct tally {
-    double *sum;      /* [n_envs][n_agents] rewards of the present episode */
-    int64_t *left;    /* [n_envs] episodes still to count */
-    uint32_t *start;  /* [n_envs] tick at which the present episode began */
-    double *measures; /* [n_measures] of one episode */
-    double *returns;  /* [episodes][n_agents] the caller's; null: nobody asked */
+    double *sum;           /* [n_envs][n_agents] rewards of the present episode */
+    int64_t *left;         /* [n_envs] episodes still to count */
+    uint32_t *start;       /* [n_envs] tick at which the present episode began */
+    double *measures;      /* [n_measures] of one episode */
+    lud_rollout_kept kept; /* the caller's */
 } tally;
 
 static void free_tally(tally *t) {
@@ -133,15 +133,18 @@ static bool create_tally(tally *t, const lud_layout *layout, size_t n_envs) {
 /* Adds the episode that environment e has just finished. */
 static void count_episode(lud_rollout *r, const lud_runner *runner, const tally *t, int e) {
     const lud_model *model = runner->batch->model;
-    if (t->returns)
-        memcpy(t->returns + r->episodes * r->n_agents, t->sum + e * r->n_agents,
-               (size_t)r->n_agents * sizeof *t->returns);
+    const uint8_t *last = runner->final_states + (size_t)e * model->layout.state_bytes;
+    if (t->kept.returns)
+        memcpy(t->kept.returns + r->episodes * r->n_agents, t->sum + e * r->n_agents,
+               (size_t)r->n_agents * sizeof *t->kept.returns);
+    if (t->kept.last_states)
+        memcpy(t->kept.last_states + (size_t)r->episodes * model->layout.state_bytes, last,
+               model->layout.state_bytes);
     r->episodes++;
     r->terminated += runner->terminated[e];
     r->truncated += runner->truncated[e] && !runner->terminated[e];
     lud_mean_add(&r->length, (int)(runner->batch->tick[e] - t->start[e]));
     const uint8_t *hidden = runner->hidden + (size_t)e * lud_cast_hidden_bytes(runner->cast);
-    const uint8_t *last = runner->final_states + (size_t)e * model->layout.state_bytes;
     if (model->layout.n_measures) model->world->measure(model, 1, last, t->measures);
     for (int k = 0; k < model->layout.n_measures; k++) lud_mean_add(&r->measures[k], t->measures[k]);
     for (int i = 0; i < r->n_agents; i++) {
@@ -185,7 +188,7 @@ static lud_status run_steps(lud_runner *runner, tally *t, int64_t episodes, uint
 }
 
 static lud_status roll_out(const lud_scenario *scenario, const lud_cast *cast, int64_t episodes,
-                           uint64_t max_steps, FILE *progress_out, double *returns, lud_rollout *r,
+                           uint64_t max_steps, FILE *progress_out, lud_rollout_kept kept, lud_rollout *r,
                            lud_error *error) {
     const lud_model *model = scenario->model;
     const lud_layout *layout = &model->layout;
@@ -200,7 +203,7 @@ static lud_status roll_out(const lud_scenario *scenario, const lud_cast *cast, i
     lud_status status = create_tally(&t, layout, (size_t)n_envs) && r->agents && r->measures
                             ? LUD_OK
                             : lud_no_memory(error, "%d environments", n_envs);
-    t.returns = returns;
+    t.kept = kept;
     if (!status)
         status = lud_runner_create(model, cast, n_envs, (uint64_t)scenario->run.seed, 0, &runner, error);
     if (!status) {
@@ -219,12 +222,12 @@ static lud_status roll_out(const lud_scenario *scenario, const lud_cast *cast, i
 
 lud_status lud_rollout_run(const lud_scenario *scenario, const lud_cast *cast, int64_t episodes,
                            uint64_t max_steps, FILE *progress, lud_rollout *r, lud_error *error) {
-    return roll_out(scenario, cast, episodes, max_steps, progress, NULL, r, error);
+    return roll_out(scenario, cast, episodes, max_steps, progress, (lud_rollout_kept){0}, r, error);
 }
 
 lud_status lud_rollout_run_kept(const lud_scenario *scenario, const lud_cast *cast, int64_t episodes,
-                                double *returns, lud_rollout *r, lud_error *error) {
-    return roll_out(scenario, cast, episodes, 0, NULL, returns, r, error);
+                                FILE *progress, lud_rollout_kept kept, lud_rollout *r, lud_error *error) {
+    return roll_out(scenario, cast, episodes, 0, progress, kept, r, error);
 }
 
 void lud_rollout_free(lud_rollout *result) {

@@ -64,8 +64,13 @@ typedef struct lud_rollout {
  * lud_rollout_free in either case; the scenario must outlive it. */
 lud_status lud_rollout_run(const lud_scenario *scenario, const lud_cast *cast, int64_t episodes,
                            uint64_t max_steps, FILE *progress, lud_rollout *result, lud_error *error);
-/* The same without a limit and a progress line, and returns[episodes][n_agents] gets what each agent's
- * rewards of each episode add up to, in the order in which the episodes ended. */
+/* What is kept of single episodes, in the order in which they ended; null: not wanted. */
+typedef struct lud_rollout_kept {
+    double *returns;      /* [episodes][n_agents] what each agent's rewards add up to */
+    uint8_t *last_states; /* [episodes][state_bytes] */
+} lud_rollout_kept;
+
+/* The same without a limit, with what is kept of the episodes. */
 lud_status lud_rollout_run_kept(const lud_scenario *scenario, const lud_cast *cast, int64_t episodes,
-                                double *returns, lud_rollout *result, lud_error *error);
+                                FILE *progress, lud_rollout_kept kept, lud_rollout *result, lud_error *error);
 void lud_rollout_free(lud_rollout *result);

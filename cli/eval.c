@@ -187,7 +187,7 @@ static bool reports_all(const lud_learner_kind *kind) {
     return kind->evaluate_run && !kind->adds_to_evaluation;
 }
 
-/* The learner's evaluation, the kind's own report, or both. */
+/* The learner's evaluation, the kind's own report, or both; of another policy the kind alone reports. */
 static lud_status eval_kind(const lud_learner_kind *kind, const lud_scenario *scenario, const char *folder,
                             const eval_values *values, lud_error *error) {
     lud_scenario_overrides overrides;
@@ -205,7 +205,8 @@ static lud_status eval_kind(const lud_learner_kind *kind, const lud_scenario *sc
     lud_report report = {0};
     json_t *json = values->json ? json_object() : NULL;
     if (!status && values->json && !json) status = lud_out_of_memory(error);
-    if (!status && !reports_all(kind)) status = eval_learner(kind, scenario, folder, values, json, error);
+    if (!status && !reports_all(kind) && !values->policy)
+        status = eval_learner(kind, scenario, folder, values, json, error);
     if (!status && reports_all(kind) && kind->create) status = show_kept_of(kind, folder, json, error);
     if (!status && kind->evaluate_run) status = kind->evaluate_run(&request, &report, error);
     const bool silent = !report.text.bytes && !json_object_size(report.json);
@@ -314,6 +315,10 @@ const lud_verb lud_verb_eval = {
         "each person's power under it are printed; people act as in the solution's theory. A policy that "
         "remembers\n"
         "(a recurrent network) is played instead: its value is an estimate with an interval.\n\n"
+        "Of a RUN of empo-phase2, whose world may be too large to be solved, --policy plays episodes with\n"
+        "robots that follow it (a kind, or a RUN, also this one) and prints how many goals each person "
+        "reaches\n"
+        "and the power that people have on their own afterwards, with intervals.\n\n"
         "For a run of proof-ppo the test queries are ranked among corruptions; its settings stand "
         "under\n"
         "learner.evaluation (--set learner.evaluation.beam=10).\n\n"
@@ -325,5 +330,6 @@ const lud_verb lud_verb_eval = {
         "intervals\n"
         "are over trainings.\n\n"
         "example: ludus eval runs/key --policy random\n"
+        "         ludus eval runs/rooms --policy runs/rooms --episodes 200\n"
         "         ludus eval runs/a runs/b random --cross\n",
     .run = run};

@@ -1,3 +1,5 @@
+#include <string.h>
+
 #include <jansson.h>
 
 #include "base/file.h"
@@ -42,10 +44,24 @@ static bool run_acts(const lud_run *run) {
     return false;
 }
 
+/* The RUN of --policy acts as it was trained, so nothing would follow from other settings. */
+static lud_status check_learner_unset(const lud_scenario_flags *flags, const char *policy, lud_error *error) {
+    for (int i = 0; i < flags->set.n; i++) {
+        const char *key = flags->set.items[i];
+        if (strncmp(key, "learner", 7) == 0 && key[7] && strchr(".=[", key[7]))
+            return lud_invalid(error,
+                               "--set %s: %s, the RUN of --policy, acts as it was trained; expected the RUN "
+                               "in place of the scenario where its learner's settings are to be others",
+                               key, policy);
+    }
+    return LUD_OK;
+}
+
 lud_status lud_run_open_with(const char *path, const lud_scenario_flags *flags, const char *policy,
                              lud_run *run, lud_error *error) {
     lud_scenario *scenario;
     *run = (lud_run){0};
+    if (policy) LUD_TRY(check_learner_unset(flags, policy, error));
     LUD_TRY(lud_scenario_open(path, flags, &scenario, error));
     const char *folder = lud_run_is(path) ? path : NULL;
     lud_status status = lud_run_open(policy ? policy : folder, scenario, run, error);

@@ -196,11 +196,14 @@ static const lud_learner_kind *kind_in(const lud_scenario *scenario) {
     return scenario->learner && lud_learner_kind_of(scenario, &kind, NULL) == LUD_OK ? kind : NULL;
 }
 
-/* The scenario with the learner of the run, which is of that kind. */
+/* The scenario with the learner of the run, which is of that kind: who was trained acts as it was trained,
+ * whatever another scenario says that a learner of its own is to do. The run's own is as it is, overrides
+ * included. */
 static lud_status join_scenarios(const char *folder, const lud_learner_kind *kind, lud_learned *learned,
                                  const lud_scenario **scenario, lud_error *error) {
     const lud_status status = load_scenario(folder, NULL, &learned->trained, error);
     if (status || kind_in(learned->trained) != kind) return status;
+    if (kind_in(*scenario) == kind && strcmp(learned->trained->path, (*scenario)->path) == 0) return LUD_OK;
     learned->joint = malloc(sizeof *learned->joint);
     if (!learned->joint) return lud_no_memory(error, "a run");
     *learned->joint = **scenario;
@@ -230,7 +233,7 @@ lud_status lud_learned_open(const char *folder, const lud_scenario *scenario, co
                             const lud_learner_kind *kind, lud_learned *learned, lud_error *error) {
     *learned = (lud_learned){0};
     lud_status status = LUD_OK;
-    if (kind && kind_in(scenario) != kind) status = join_scenarios(folder, kind, learned, &scenario, error);
+    if (kind) status = join_scenarios(folder, kind, learned, &scenario, error);
     if (!status) status = lud_scenario_device(scenario, device, &learned->device, error);
     if (!status) status = lud_learner_create(scenario, learned->device, &learned->learner, error);
     if (!status && kind && learned->learner->kind != kind)

@@ -46,8 +46,8 @@ typedef struct lud_learned {
 
 /* Makes the learner of `scenario` on the device of that name ("cpu", "auto") and loads the run's parameters:
  * it acts and evaluates, and is not trained on. `kind`: what it has to be trained by, null: anything. The
- * `learner:` section is the scenario's; where that has none of this kind, the run's. The scenario must
- * outlive it. */
+ * `learner:` section is the run's, whatever that of another scenario says; of the run's own scenario it is as
+ * the caller has overridden it. Without a kind it is the scenario's. The scenario must outlive it. */
 lud_status lud_learned_open(const char *run, const lud_scenario *scenario, const char *device,
                             const lud_learner_kind *kind, lud_learned *learned, lud_error *error);
 /* A zeroed one is allowed. */

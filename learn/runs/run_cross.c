@@ -246,7 +246,8 @@ static lud_status play_sides(const lud_cross *c, const char *const *runs, int re
     lud_cast *cast = NULL;
     lud_rollout played = {0};
     lud_status status = arena ? cast_sides(c, runs, arena, &cast, error) : lud_no_memory(error, "cross-play");
-    if (!status) status = lud_rollout_run_kept(c->scenario, cast, c->episodes, play->returns, &played, error);
+    const lud_rollout_kept kept = {.returns = play->returns};
+    if (!status) status = lud_rollout_run_kept(c->scenario, cast, c->episodes, NULL, kept, &played, error);
     if (!status && !judge(c, play->returns, resamples, play->of_side, result))
         status = lud_no_memory(error, "cross-play");
     for (int k = 0; k < c->scenario->model->layout.n_measures && !status; k++)

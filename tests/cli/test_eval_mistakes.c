@@ -159,6 +159,51 @@ static void test_solved(void **state) {
                   "--episodes is for policies that have to be played; this one is evaluated exactly");
 }
 
+/* What comes behind the speed of a run. */
+static const char *agents_of(program_result r) {
+    const char *table = r.exit_code ? NULL : strstr(r.out, "agent  role");
+    if (!table) fail_msg("%s", r.err);
+    return table;
+}
+
+/* What people have of robots is measured by playing, where there is no solution; and a RUN acts as it was
+ * trained, whatever the learner of the scenario is to do. */
+static void test_learned_robots(void **state) {
+    (void)state;
+    char run[64], other[64], text[256];
+    snprintf(run, sizeof run, "%s/key", folder);
+    snprintf(other, sizeof other, "%s/other.yaml", folder);
+    snprintf(text, sizeof text,
+             "cat > %s << END\ninclude: " LUDUS_SOURCE_DIR "/" KEY
+             "\nlearner: {type: empo-phase2, beta_r: 0}\n"
+             "policies: {human: {type: heuristic}}\nEND\n",
+             other);
+    assert_int_equal(system(text), 0);
+    succeed(LUDUS("train", other, "-o", run, "-q", "--set", "learner.num_training_steps=20", "--set",
+                  "learner.exact_max_states=0", "--set", "learner.beta_r=1000"));
+    check_output(LUDUS("eval", run, "--policy", "random", "--episodes", "4"),
+                 "robots follow random\n4 episodes",
+                 "goals reached      power at the beginning   at the end\nperson 0 ");
+    check_output(LUDUS("eval", run, "--policy", run, "--episodes", "4", "--json"),
+                 "\"power_end\": ", "\"goals_reached\": ");
+    check_failure(LUDUS("eval", run, "--policy", "random", "--episodes", "1"),
+                  "--episodes 1: an interval needs at least two");
+    check_failure(LUDUS("eval", run, "--policy", "radnom"), "radnom");
+    check_failure(
+        LUDUS("eval", run, "--policy", "random", "--set", "policies.human={type: script, actions: [left]}"),
+        "person 0 follows the policy 'script', which does not act on the state alone");
+    program_result own = LUDUS("run", run, "-n", "40"),
+                   there = LUDUS("run", other, "--policy", run, "-n", "40"),
+                   otherwise = LUDUS("run", run, "-n", "40", "--set", "learner.beta_r=0");
+    assert_string_equal(agents_of(own), agents_of(there));
+    assert_string_not_equal(agents_of(own), agents_of(otherwise)); /* so it would show */
+    program_free(&own);
+    program_free(&there);
+    program_free(&otherwise);
+    check_failure(LUDUS("run", other, "--policy", run, "--set", "learner.beta_r=5"),
+                  "--set learner.beta_r=5: ");
+}
+
 /* A RUN whose scenario was edited after the training. */
 static void test_edited_run(void **state) {
     (void)state;
@@ -232,6 +277,7 @@ int main(void) {
                                        cmocka_unit_test(test_query),
                                        cmocka_unit_test(test_answers),
                                        cmocka_unit_test(test_solved),
+                                       cmocka_unit_test(test_learned_robots),
                                        cmocka_unit_test(test_edited_run),
                                        cmocka_unit_test(test_unfitting_policy),
                                        cmocka_unit_test(test_diverging_training)};

@@ -159,6 +159,9 @@ class Mutants:
             if name.endswith(".c"):
                 more = "-O1" if name.startswith("kernels/cpu/ops_") else SANITIZE + ";-fno-sanitize-recover=all"
                 lines.append(f'set_property(SOURCE {name} APPEND PROPERTY COMPILE_OPTIONS "-w;{more}")')
+        for name in self.files: # a test that has a malloc of its own, but for sanitizers, has to know
+            if name.startswith("tests/") and name.endswith(".c") and "__SANITIZE_ADDRESS__" in read(os.path.join(SOURCE, name)):
+                lines.append(f'set_property(SOURCE {name} APPEND PROPERTY COMPILE_OPTIONS "{SANITIZE}")')
         if not has_avx512():
             lines.append("set_property(SOURCE kernels/cpu/ops_avx512.c APPEND PROPERTY COMPILE_DEFINITIONS LUD_MUTANTS_OFF)")
         return "\n".join(lines) + "\n"

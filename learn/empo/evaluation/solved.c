@@ -9,6 +9,7 @@
 #include "base/random.h"
 #include "learn/empo/evaluation/policy_estimate.h"
 #include "learn/empo/evaluation/report.h"
+#include "learn/empo/evaluation/robots.h"
 #include "learn/empo/exact/solution_policy.h"
 #include "learn/empo/overlay.h"
 #include "learn/runs/origin.h"
@@ -140,43 +141,6 @@ static lud_status overlay(const char *folder, const lud_scenario *scenario, cons
 
 /* ---- evaluation of other policies ---- */
 
-/* The policy to evaluate. */
-typedef struct evaluated {
-    lud_cast *cast; /* of another RUN */
-    lud_arena *arena;
-    lud_policy *policy;                      /* without a RUN */
-    lud_policy *robots[LUD_EMPO_MAX_AGENTS]; /* who acts for each robot */
-} evaluated;
-
-/* `text` names a RUN folder, or is a policy in YAML. */
-static lud_status open_policy(const char *text, const lud_empo_case *c, evaluated *e, lud_error *error) {
-    const lud_model *model = c->scenario->model;
-    const lud_empo_layout *layout = &c->problem->layout;
-    lud_status status;
-    *e = (evaluated){0};
-    if (lud_run_is(text)) {
-        status = lud_run_cast(text, c->scenario, &e->cast, error);
-    } else if (lud_file_exists(text) || (strchr(text, '/') && !strchr(text, '{'))) {
-        lud_run_none(text, error);
-        return lud_fail_context(error, "--policy");
-    } else {
-        lud_tree *tree;
-        e->arena = lud_arena_create(0);
-        if (!e->arena) return lud_no_memory(error, "a policy");
-        status = lud_tree_read_text(e->arena, "--policy", text, strlen(text), &tree, error);
-        if (!status) status = lud_policy_create(model, tree, "--policy", &e->policy, error);
-    }
-    for (int r = 0; r < layout->n_robots && !status; r++)
-        e->robots[r] = e->cast ? lud_cast_get(e->cast, layout->robots[r]) : e->policy;
-    return status;
-}
-
-static void close_policy(evaluated *e) {
-    lud_cast_destroy(e->cast);
-    lud_policy_destroy(e->policy);
-    lud_arena_destroy(e->arena);
-}
-
 static void print_evaluation(const lud_empo_layout *layout, const char *policy,
                              const lud_empo_policy_evaluation *r, lud_text *out) {
     const bool exact = r->n_episodes == 0;
@@ -235,21 +199,22 @@ static lud_status evaluate(const lud_report_request *request, const lud_empo_sol
                                                 .seed = (uint64_t)scenario->run.seed};
     lud_empo_case c;
     LUD_TRY(lud_empo_case_open(scenario, &options, &c, error));
-    evaluated policy;
+    const lud_empo_layout *layout = &c.problem->layout;
+    lud_cast *cast;
+    lud_policy *robots[LUD_EMPO_MAX_AGENTS];
     lud_empo_policy_evaluation result = {0};
-    lud_status status = open_policy(request->policy, &c, &policy, error);
+    lud_status status = lud_empo_robots_cast(request->policy, scenario, layout, &cast, error);
+    for (int r = 0; r < layout->n_robots && !status; r++) robots[r] = lud_cast_get(cast, layout->robots[r]);
     if (!status) /* networks are asked by one thread */
-        status = lud_empo_case_evaluate(&c, solution, policy.robots, &estimate,
-                                        policy.cast ? 1 : options.n_threads, &result, error);
+        status = lud_empo_case_evaluate(&c, solution, robots, &estimate,
+                                        lud_run_is(request->policy) ? 1 : options.n_threads, &result, error);
     if (!status && request->episodes && result.n_episodes == 0)
         status = lud_invalid(
             error, "--episodes is for policies that have to be played; this one is evaluated exactly");
-    if (!status && request->json)
-        report->json = evaluation_json(&c.problem->layout, request->policy, &result);
-    if (!status && !request->json)
-        print_evaluation(&c.problem->layout, request->policy, &result, &report->text);
+    if (!status && request->json) report->json = evaluation_json(layout, request->policy, &result);
+    if (!status && !request->json) print_evaluation(layout, request->policy, &result, &report->text);
     lud_empo_policy_evaluation_free(&result);
-    close_policy(&policy);
+    lud_cast_destroy(cast);
     lud_empo_case_close(&c);
     return status;
 }

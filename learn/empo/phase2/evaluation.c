@@ -1,8 +1,12 @@
 #include "learn/empo/phase2/evaluation.h"
 
+#include <inttypes.h>
+#include <jansson.h>
 #include <math.h>
 #include <string.h>
 
+#include "learn/empo/evaluation/benefit.h"
+#include "learn/empo/evaluation/robots.h"
 #include "learn/empo/phase2/met_evaluation.h"
 #include "learn/nn/arrays.h"
 
@@ -253,4 +257,69 @@ void lud_empo_phase2_report_evaluation(const lud_empo_phase2_learner *p, lud_tex
     lud_text_append(out, "  X_h, relative error            %9.4f %9.4f %9.4f %9.4f\n", n->exact.x_h,
                     n->learned.x_h, n->random.x_h, n->everywhere.x_h);
     lud_text_append(out, "  regret of look-ahead over them %8.2f %%\n", 100 * n->regret);
+}
+
+/* ---- what people have of robots ---- */
+
+static void print_benefit(const lud_empo_layout *layout, const char *policy, const lud_empo_benefit *b,
+                          lud_text *out) {
+    lud_text_append(
+        out,
+        "robots follow %s\n%" PRId64
+        " episodes, means with 95 %% intervals. Power: X_h on their own, robots doing nothing, with "
+        "the time of a\nwhole episode, in the states in which episodes begin and in which they "
+        "end.\n\n           goals reached      power at the beginning   at the end\n",
+        policy, b->episodes);
+    for (int h = 0; h < layout->n_humans; h++)
+        lud_text_append(out, "person %-3d %6.3f ± %-7.2g   %6.4f ± %-10.2g    %6.4f ± %-10.2g\n",
+                        layout->humans[h], b->goals[h].mean, lud_empo_benefit_interval(&b->goals[h]),
+                        b->begin[h].mean, lud_empo_benefit_interval(&b->begin[h]), b->end[h].mean,
+                        lud_empo_benefit_interval(&b->end[h]));
+    if (b->ended) lud_text_append(out, "\nthe world ended %" PRId64 " of them early\n", b->ended);
+}
+
+static json_t *mean_json(const lud_mean *mean) {
+    return json_pack("{s:f, s:f}", "mean", mean->mean, "interval", lud_empo_benefit_interval(mean));
+}
+
+static json_t *benefit_json(const lud_empo_layout *layout, const char *policy, const lud_empo_benefit *b) {
+    json_t *people = json_array();
+    for (int h = 0; h < layout->n_humans; h++)
+        json_array_append_new(people, json_pack("{s:i, s:o, s:o, s:o}", "agent", layout->humans[h],
+                                                "goals_reached", mean_json(&b->goals[h]), "power_beginning",
+                                                mean_json(&b->begin[h]), "power_end", mean_json(&b->end[h])));
+    return json_pack("{s:s, s:I, s:I, s:o}", "policy", policy, "episodes", (json_int_t)b->episodes,
+                     "ended_early", (json_int_t)b->ended, "people", people);
+}
+
+static lud_status benefit_of(const lud_report_request *request, const lud_empo_theory *theory,
+                             lud_report *report, lud_error *error) {
+    const lud_empo_benefit_options options = {.episodes = request->episodes ? request->episodes : 100,
+                                              .rollouts = 16};
+    lud_empo_layout layout;
+    lud_cast *cast;
+    lud_empo_benefit benefit = {0};
+    if (options.episodes < 2) return lud_invalid(error, "--episodes 1: an interval needs at least two");
+    LUD_TRY(lud_empo_layout_find(request->scenario->model, &layout, error));
+    LUD_TRY(lud_empo_robots_cast(request->policy, request->scenario, &layout, &cast, error));
+    const lud_status status =
+        lud_empo_benefit_measure(request->scenario, cast, theory, &options, stderr, &benefit, error);
+    if (!status && request->json) report->json = benefit_json(&layout, request->policy, &benefit);
+    if (!status && !request->json) print_benefit(&layout, request->policy, &benefit, &report->text);
+    lud_empo_benefit_free(&benefit);
+    lud_cast_destroy(cast);
+    return status;
+}
+
+lud_status lud_empo_phase2_evaluate_run(const lud_report_request *request, lud_report *report,
+                                        lud_error *error) {
+    if (!request->policy) return LUD_OK;
+    lud_arena *arena = lud_arena_create(0);
+    lud_empo_learner_options options;
+    lud_status status =
+        arena ? lud_empo_learner_options_begin(arena, request->scenario->learner, &options, error)
+              : lud_no_memory(error, "options");
+    if (!status) status = benefit_of(request, &options.theory, report, error);
+    lud_arena_destroy(arena);
+    return status;
 }

@@ -12,6 +12,10 @@ lud_status lud_empo_phase2_evaluate(lud_learner *learner, double *row, lud_error
 /* A table of the last one. */
 void lud_empo_phase2_report_evaluation(const lud_empo_phase2_learner *learner, lud_text *out);
 
+/* What people have of the robots of --policy (lud_learner_kind.evaluate_run); without it nothing. */
+lud_status lud_empo_phase2_evaluate_run(const lud_report_request *request, lud_report *report,
+                                        lud_error *error);
+
 /* Fills record[features.layout.record_doubles], in the form of an exact solution's, for a state that is not
  * terminal: V_r, U_r, X_h, V_h^e of every goal, Q_r, pi_r at the final exponent, and what people do by the
  * prior. V_h^m is not learned here: NaN. The learner is not trained meanwhile; one thread at a time. */
