@@ -112,3 +112,11 @@ lud_status lud_empo_ask_after(lud_empo_asker *a, int64_t n, const int64_t *nodes
     }
     return ask_at(a, n_rim, a->rim, a->rim_level, error);
 }
+
+void lud_empo_mark_asked_after(const lud_empo_asker *a, int64_t expanded, uint8_t *wanted) {
+    int64_t n;
+    const uint32_t *likely =
+        lud_empo_met_likely(a->met, expanded, lud_empo_met_likely_level(a->met, expanded), least_chance, &n);
+    for (int64_t i = 0; i < n; i++)
+        if (!lud_empo_met_sure(a->met, likely[i])) wanted[likely[i]] = 1;
+}

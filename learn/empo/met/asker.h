@@ -33,3 +33,6 @@ lud_status lud_empo_ask_nodes(lud_empo_asker *asker, int64_t n, const uint32_t *
  * (lud_empo_met_likely) take on what is said today where these states read it. */
 lud_status lud_empo_ask_after(lud_empo_asker *asker, int64_t n, const int64_t *nodes, const int *levels,
                               lud_error *error);
+/* Sets wanted[node] of those that would be asked about after an expanded state, where it most likely
+ * occurs. */
+void lud_empo_mark_asked_after(const lud_empo_asker *asker, int64_t expanded, uint8_t *wanted);

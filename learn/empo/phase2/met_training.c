@@ -115,16 +115,44 @@ lud_status lud_empo_met_training_step(lud_empo_met_training *t, int64_t step, co
     return LUD_OK;
 }
 
-lud_status lud_empo_met_training_finish(lud_empo_met_training *t, lud_progress *progress, lud_error *error) {
+/* States at the rim that look-ahead from expanded states counts: wanted[n of the states]. */
+static lud_status find_wanted(lud_empo_met_training *t, uint8_t *wanted, lud_progress *progress,
+                              lud_error *error) {
+    enum { BEAT = 256 };
+    const int64_t n = lud_empo_met_get(t->met).expanded;
+    for (int64_t i = 0; i < n; i++) {
+        const int64_t node = lud_empo_met_expanded_at(t->met, i);
+        if (i % BEAT == 0) LUD_TRY(lud_progress_beat(progress, 1.0, error));
+        lud_empo_mark_asked_after(&t->asker, node, wanted);
+    }
+    return LUD_OK;
+}
+
+/* Asks about them, for the last time. */
+static lud_status ask_wanted(lud_empo_met_training *t, const uint8_t *wanted, lud_progress *progress,
+                             lud_error *error) {
     const int64_t n = lud_empo_met_get(t->met).n, each = t->options->met_refresh;
-    if (lud_empo_met_complete(t->met)) return LUD_OK;
     for (int64_t node = 0; node < n && each > 0;) {
         int64_t found = 0;
         for (; node < n && found < each; node++)
-            if (!lud_empo_met_sure(t->met, node)) t->rim[found++] = (uint32_t)node;
+            if (wanted[node]) t->rim[found++] = (uint32_t)node;
         LUD_TRY(lud_progress_beat(progress, 1.0, error));
+        if (progress)
+            lud_progress_note(progress, "%.0f %% of what lies at the rim is asked for",
+                              100.0 * (double)node / (double)n);
         LUD_TRY(lud_empo_ask_nodes(&t->asker, found, t->rim, error));
     }
+    return LUD_OK;
+}
+
+lud_status lud_empo_met_training_finish(lud_empo_met_training *t, lud_progress *progress, lud_error *error) {
+    if (lud_empo_met_complete(t->met)) return LUD_OK;
+    uint8_t *wanted = calloc((size_t)lud_empo_met_get(t->met).n + 1, 1);
+    lud_status status =
+        wanted ? find_wanted(t, wanted, progress, error) : lud_no_memory(error, "states at the rim");
+    if (!status) status = ask_wanted(t, wanted, progress, error);
+    free(wanted);
+    if (status) return status;
     lud_empo_met_mark_all(t->met);
     while (lud_empo_met_sweep(t->met, 0.0, SWEPT_AT_ONCE) > 0)
         LUD_TRY(lud_progress_beat(progress, 1.0, error));
