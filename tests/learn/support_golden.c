@@ -59,6 +59,13 @@
     "  num_training_steps: 24\n  updates_per_iteration: 8\n  batch_size: 6\n  buffer_size: 40\n"             \
     "  environments: 2\n  target_update_interval: 3\n  epsilon_h_decay_steps: 10\n" more
 
+#define KEY   LUDUS_SOURCE_DIR "/scenarios/empo/fetch_the_key.yaml"
+#define ROOMS LUDUS_SOURCE_DIR "/scenarios/empo/beyond/two_locked_rooms.yaml"
+#define MET(memory)                                                                                          \
+    "learner={type: empo-phase2, gamma_h: 0.98, beta_r: 30, zeta: 2, eta: 1.1, hidden_dim: 8, "              \
+    "goal_feature_dim: 4, num_training_steps: 60, updates_per_iteration: 20, batch_size: 6, "                \
+    "exact_max_states: 0, met_memory: " memory "}"
+
 /* A scenario as text or a file, and what is set in it. */
 typedef struct golden_case {
     const char *name, *text, *file, *set[12];
@@ -197,6 +204,9 @@ static const golden_case cases[] = {
           "  restart_from: successors\n  restart_steps: 1\n"),
      NULL,
      {NULL}},
+    {"empo, states met", NULL, KEY, {MET("24M")}},
+    {"empo, states met, little memory", NULL, KEY, {MET("0.11M"), "learner.environments=3"}},
+    {"empo, states met, far", NULL, ROOMS, {MET("3M"), "learner.gamma_r=0.98"}},
     {"embeddings, complex",
      NULL,
      FAMILY,
