@@ -450,6 +450,17 @@ static void the_best_parameters_are_kept(void **state) {
     }
 }
 
+/* Another signature in the file that is locked, which stays the same file. */
+static void sign_lock(const char *run, const char *signature) {
+    char lock[128];
+    snprintf(lock, sizeof lock, "%s/.lock", run);
+    assert_int_equal(truncate(lock, 0), 0);
+    FILE *file = fopen(lock, "r+");
+    assert_non_null(file);
+    fputs(signature, file);
+    fclose(file);
+}
+
 /* Another training of the same folder while one is at it. */
 static bool begin_another(void *context, const lud_learner *learner, uint64_t iterations,
                           const lud_metric *metrics, int n_metrics, const double *row) {
@@ -464,6 +475,19 @@ static bool begin_another(void *context, const lud_learner *learner, uint64_t it
              "%s: process %ld is writing this run; wait for it, or end it (kill %ld)", (const char *)context,
              (long)getpid(), (long)getpid());
     assert_string_equal(error.text, expected);
+    /* whoever has signed it, in a container also the first process of all; and nobody that can be read */
+    static const struct {
+        const char *signature, *message;
+    } holders[] = {{"1\n", ": process 1 is writing this run; wait for it, or end it (kill 1)"},
+                   {"?\n", ": another process is writing this run"}};
+    for (size_t i = 0; i < sizeof holders / sizeof *holders; i++) {
+        sign_lock(context, holders[i].signature);
+        assert_int_equal(lud_train(other, &options, &result, &error), LUD_ERROR_INPUT);
+        assert_non_null(strstr(error.text, holders[i].message));
+    }
+    char own[32];
+    snprintf(own, sizeof own, "%ld\n", (long)getpid());
+    sign_lock(context, own);
     lud_learner_destroy(other);
     return true;
 }

@@ -24,16 +24,35 @@ import time
 
 import sources
 
+
+def read(path):
+    with open(path, encoding="utf-8") as file:
+        return file.read()
+
+
+def processor_has(word):
+    return os.path.exists("/proc/cpuinfo") and word in read("/proc/cpuinfo").split()
+
+
+def has_avx512():
+    return processor_has("avx512f")
+
+
+def has_bf16():
+    """Products of bfloat16 are those of an instruction or not taken at all."""
+    return processor_has("avx512_bf16") or processor_has("amx_bf16")
+
+
 HERE = os.path.dirname(os.path.abspath(__file__))
 SOURCE = os.path.dirname(os.path.dirname(HERE))
 LAYERS = ("sim", "learn", "kernels")
 # How options are told and files are shown; sizes of work for threads; what only runs where there is a GPU.
-LEFT_OUT = re.compile(r"^kernels/(cuda/|device\.|cpu/onednn|cpu/cpu_device|grid_code)|/cuda|device_batch|device_rollout|automatic\.c$|report\.c$|/summary\.c$|"
+LEFT_OUT = re.compile(r"^kernels/(cuda/|device\.|cpu/onednn|cpu/cpu_device|grid_code" + ("" if has_bf16() else "|cpu/products_bf16") + r")|/cuda|device_batch|device_rollout|automatic\.c$|report\.c$|/summary\.c$|"
                       r"overlay\.c$|describe\.c$|options?\.c$|_options\.c$|stability_report|messages?\.c$|sim/large_array|exact_device|"
                       r"particle_upload|f64\.c$|\.cuh?$|_text\.c$|store/events")
 TESTS = ("kernels", "sim", "agents", "learn", "cli")
-# These look for other things: refused memory, a GPU, documents.
-OTHER_TESTS = re.compile(r"out_of_memory|cuda|thread_counts|starved|documents|first_hour|test_cli|examples|fixtures|plot|signals|hosts")
+# These look for other things: a GPU, documents, signals.
+OTHER_TESTS = re.compile(r"cuda|thread_counts|starved|documents|first_hour|test_cli|examples|fixtures|plot|signals|hosts")
 SANITIZE = "-fsanitize=address,bounds"
 # Processor time of all tests that are tried on one mutant, without it; the quickest come first.
 MOST_SECONDS = 40
@@ -43,15 +62,6 @@ def source_files():
     names = subprocess.run(["git", "ls-files", "--cached", "--others", "--exclude-standard"], cwd=SOURCE, capture_output=True, text=True,
                            check=True).stdout.split("\n")
     return [name for name in names if name and os.path.isfile(os.path.join(SOURCE, name))]
-
-
-def read(path):
-    with open(path, encoding="utf-8") as file:
-        return file.read()
-
-
-def has_avx512():
-    return os.path.exists("/proc/cpuinfo") and "avx512f" in read("/proc/cpuinfo")
 
 
 def write_if_changed(path, text):
@@ -160,7 +170,7 @@ class Mutants:
                 more = "-O1" if name.startswith("kernels/cpu/ops_") else SANITIZE + ";-fno-sanitize-recover=all"
                 lines.append(f'set_property(SOURCE {name} APPEND PROPERTY COMPILE_OPTIONS "-w;{more}")')
         for name in self.files: # a test that has a malloc of its own, but for sanitizers, has to know
-            if name.startswith("tests/") and name.endswith(".c") and "__SANITIZE_ADDRESS__" in read(os.path.join(SOURCE, name)):
+            if name.startswith("tests/") and name.endswith(".c") and re.search(r"^void \*malloc\(", read(os.path.join(SOURCE, name)), re.MULTILINE):
                 lines.append(f'set_property(SOURCE {name} APPEND PROPERTY COMPILE_OPTIONS "{SANITIZE}")')
         if not has_avx512():
             lines.append("set_property(SOURCE kernels/cpu/ops_avx512.c APPEND PROPERTY COMPILE_DEFINITIONS LUD_MUTANTS_OFF)")

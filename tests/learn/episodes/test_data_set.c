@@ -93,6 +93,11 @@ static void test_stored_is_replayed(void **state) {
         lud_data_set *a = recording_open("stored.h5"), *b = recording_open("replayed.h5");
         assert_int_equal(lud_data_set_info(a)->n_episodes, 7);
         assert_true(lud_data_set_info(a)->n_parts > 0 && lud_data_set_has(a, LUD_DATA_STATES, 0));
+        for (int k = 0; k < 2; k++) {
+            lud_data_set *set = k ? b : a;
+            assert_false(lud_data_set_has(set, LUD_DATA_OBSERVATION, -1));
+            assert_false(lud_data_set_has(set, LUD_DATA_OBSERVATION, lud_data_set_info(set)->n_parts));
+        }
         assert_true(lud_data_set_info(a)->complete && lud_data_set_info(a)->last_action_valid);
         assert_int_equal(lud_data_set_info(a)->window_semantics, LUD_WINDOW_SEMANTICS);
         assert_string_equal(lud_data_set_info(a)->scenario, lud_data_set_info(b)->scenario);

@@ -143,8 +143,38 @@ static void test_stop(void **state) {
     lud_particle_world.free(model);
 }
 
+/* The end of a wall is round: who comes to it beside the wall, by the sine of the angle, is pushed away from
+ * both, along by the tangent of the angle as much as across. */
+static void test_end(void **state) {
+    (void)state;
+    static const struct {
+        double along, across;
+    } cases[] = {{0.6, 0.05}, {0.65, -0.04}, {-0.58, 0.03}, {-0.64, -0.02}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char section[512];
+        snprintf(
+            section, sizeof section,
+            "physics: {family: mpe, damping: 0}, actions: continuous, precision: double, bodies: [{name: a, "
+            "type: agent, radius: 0.2, at: [[%g, %g]]}], walls: [{at: 0, width: 0.1, from: -0.5, to: 0.5}]",
+            cases[i].along, cases[i].across);
+        lud_model *model = particle_model(section);
+        const lud_particle_model *m = particle_of(model);
+        uint8_t bytes[512];
+        uint32_t tick = 0;
+        double rewards[1];
+        assert_true(model->layout.state_bytes <= sizeof bytes);
+        lud_particle_world.reset(model, (lud_range){1, 0, 1, &tick}, bytes);
+        particle_step_double(model, bytes, NULL, (const double[5]){0}, rewards);
+        const lud_particle_body body = lud_particle_get_body(m, bytes, 0);
+        const double sine = (fabs(cases[i].along) - 0.5) / 0.2, tangent = sine / sqrt(1 - sine * sine);
+        assert_true(body.velocity[0] * cases[i].along > 0 && body.velocity[1] * cases[i].across > 0);
+        assert_near(fabs(body.velocity[0]) / fabs(body.velocity[1]), tangent, 1e-9);
+        lud_particle_world.free(model);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_closed_room), cmocka_unit_test(test_ghosts),
-                                       cmocka_unit_test(test_stop)};
+                                       cmocka_unit_test(test_stop), cmocka_unit_test(test_end)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
