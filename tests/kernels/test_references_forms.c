@@ -84,21 +84,26 @@ static void added(void **state) {
 static void products(void **state) {
     (void)state;
     enum { M = 11, N = 23, K = 29, STRIDE = 31 };
-    const float *a = numbers(0, M * STRIDE, -1, 1), *b = numbers(1, K * STRIDE, -1, 1);
-    what = "matmul"; /* rows longer than the matrices; what is there counts too */
-    for (int i = 0; i < M * STRIDE; i++) {
-        double s = i % STRIDE < N ? 0.5 * 5 : 5;
-        for (int k = 0; k < K && i % STRIDE < N; k++)
-            s += 0.7 * (double)a[i / STRIDE * STRIDE + k] * (double)b[k * STRIDE + i % STRIDE];
-        expected[i] = s;
+    const float *a = numbers(0, K * STRIDE, -1, 1), *b = numbers(1, K * STRIDE, -1, 1);
+    static const double betas[] = {1, 0.5, 0};
+    what = "matmul"; /* rows longer than the matrices; what is there counts too, but for beta 0: it is not
+                        read */
+    for (int form = 0; form < 12; form++) {
+        const bool ta = form & 1, tb = form & 2;
+        const double beta = betas[form >> 2];
+        for (int i = 0; i < M * STRIDE; i++) {
+            double s = i % STRIDE < N ? beta * 5 : 5;
+            for (int k = 0; k < K && i % STRIDE < N; k++)
+                s += 0.7 * (double)(ta ? a[k * STRIDE + i / STRIDE] : a[i / STRIDE * STRIDE + k]) *
+                     (double)(tb ? b[i % STRIDE * STRIDE + k] : b[k * STRIDE + i % STRIDE]);
+            expected[i] = s;
+        }
+        filled(0, M * STRIDE, 5);
+        for (int i = 0; i < M * STRIDE && beta == 0; i++)
+            if (i % STRIDE < N) out[0][i] = NAN;
+        ops->matmul(device, ta, tb, M, N, K, 0.7, a, STRIDE, b, STRIDE, beta, out[0], STRIDE);
+        check(0, M * STRIDE, expected, 1);
     }
-    ops->matmul(device, false, false, M, N, K, 0.7, a, STRIDE, b, STRIDE, 0.5, filled(0, M * STRIDE, 5),
-                STRIDE);
-    check(0, M * STRIDE, expected, 1);
-    for (int i = 0; i < M * STRIDE; i++) out[0][i] = NAN; /* not read */
-    ops->matmul(device, false, false, M, N, K, 0.7, a, STRIDE, b, STRIDE, 0, out[0], STRIDE);
-    for (int i = 0; i < M * STRIDE; i++)
-        if (i % STRIDE < N) close_to(out[0][i], expected[i] - 2.5, 1, i);
     what = "linear"; /* without a bias, kept before the map and not */
     const float *x = numbers(0, M * K, -1, 1), *w = numbers(1, N * K, -1, 1);
     double raw[M * N];
