@@ -13,6 +13,9 @@ enum { LANE_TRUST = 0x400, MOST_STEPS = 1000 };
 /* Limits of what is trusted: mean residual, and difference of prediction and return as a share of it. */
 static const double most_residual = 0.02, most_difference = 0.05;
 
+/* From this share of all actions on robots choose among so many that they go nowhere. */
+static const double at_random = 0.8;
+
 /* One episode and what is counted in it. */
 typedef struct walk {
     lud_empo_ahead *ahead;
@@ -46,6 +49,14 @@ static int draw(const walk *w, uint32_t agent, lud_purpose purpose, const double
     const lud_words words =
         lud_draw((lud_random_key){w->env->seed, 0}, w->env->tick[0], agent, purpose, LANE_TRUST);
     return lud_empo_draw(p, n, lud_unit53(words.v[0], words.v[1]));
+}
+
+/* The exponential of the entropy of a distribution: as many equally likely choices are as uncertain. */
+static double choices_of(const double *p, int n) {
+    double entropy = 0;
+    for (int i = 0; i < n; i++)
+        if (p[i] > 0) entropy -= p[i] * log(p[i]);
+    return exp(entropy);
 }
 
 /* Everybody's action in the state of the last look-ahead, and what follows. */
@@ -92,6 +103,7 @@ static lud_status walk_through(walk *w, int64_t most, lud_error *error) {
         w->sums->states++;
         w->sums->met += node != LUD_EMPO_UNMET && lud_empo_met_expanded(w->ahead->asker->met, node);
         w->sums->from_table += w->ahead->from_table;
+        w->sums->choices += choices_of(w->ahead->record + layout->pi_r, layout->n_robot_actions);
         w->sums->residual += fabs(residual_before - v_r) / fabs(v_r);
         w->returned += discount * weight * w->ahead->record[layout->u_r];
         discount *= w->theory->gamma_r;
@@ -107,7 +119,9 @@ lud_status lud_empo_trust_measure(lud_empo_ahead *ahead, const lud_empo_theory *
     lud_empo_met *met = ahead->asker->met;
     const lud_empo_features *features = ahead->asker->values->features;
     const lud_model *model = &features->grid->model;
-    *trust = (lud_empo_trust){.complete = lud_empo_met_complete(met), .episodes = episodes};
+    *trust = (lud_empo_trust){.complete = lud_empo_met_complete(met),
+                              .episodes = episodes,
+                              .n_actions = features->layout.n_robot_actions};
     lud_arena *arena = lud_arena_create(0);
     lud_empo_environments env = {0};
     walk w = {.ahead = ahead, .theory = theory, .env = &env, .sums = trust};
@@ -131,6 +145,7 @@ lud_status lud_empo_trust_measure(lud_empo_ahead *ahead, const lud_empo_theory *
         trust->met /= (double)trust->states;
         trust->from_table /= (double)trust->states;
         trust->residual /= (double)trust->states;
+        trust->choices /= (double)trust->states;
     }
     const double difference = trust->returned - trust->predicted;
     trust->deviation = sqrt(fmax(squares - difference * difference, 0) / fmax(episodes - 1, 1));
@@ -145,6 +160,16 @@ bool lud_empo_trusted(const lud_empo_trust *t) {
                            difference <= most_difference * fabs(t->predicted) + 2 * t->deviation);
 }
 
+/* Values may be right and robots go nowhere all the same: that is the exponent. */
+static void print_choices(const lud_empo_trust *t, lud_text *out) {
+    if (t->n_actions < 2 || t->choices < at_random * t->n_actions) return;
+    lud_text_append(
+        out,
+        "robots choose nearly at random, among %.1f of %d actions in the mean: what one step changes "
+        "is too little of V_r for beta_r, which a larger one follows\n",
+        t->choices, t->n_actions);
+}
+
 void lud_empo_trust_print(const lud_empo_trust *t, const lud_empo_met_figures *met, lud_text *out) {
     lud_text_append(out, "\n=== Whether it can be relied on ===\n");
     if (t->complete) {
@@ -152,6 +177,7 @@ void lud_empo_trust_print(const lud_empo_trust *t, const lud_empo_met_figures *m
                         "yes: all %" PRId64 " states that can be reached are in the table, and their values "
                         "satisfy the equations\n",
                         met->n);
+        print_choices(t, out);
         return;
     }
     lud_text_append(out, "in %" PRId64 " episodes of the learned robots, %" PRId64 " states:\n", t->episodes,
@@ -163,9 +189,12 @@ void lud_empo_trust_print(const lud_empo_trust *t, const lud_empo_met_figures *m
                     100 * t->residual);
     lud_text_append(out, "  V_r at the start %.5g, what then came %.5g +- %.2g\n", t->predicted, t->returned,
                     2 * t->deviation);
+    lud_text_append(out, "  actions that robots choose among                    %6.1f of %d\n", t->choices,
+                    t->n_actions);
     if (lud_empo_trusted(t)) {
         lud_text_append(out, "yes, where these robots go: values agree with what follows from them; what "
                              "nobody met may be better\n");
+        print_choices(t, out);
         return;
     }
     lud_text_append(out, "no: %s\n",

@@ -12,7 +12,9 @@ typedef struct lud_empo_trust {
     double met;               /* share of states that are expanded in the table */
     double from_table;        /* mean share of the look-ahead that the table answered for */
     double
-        residual; /* mean |V_r before - V_r after one step of look-ahead| / |V_r after| over those states */
+        residual;   /* mean |V_r before - V_r after one step of look-ahead| / |V_r after| over those states */
+    double choices; /* actions that robots choose among, the mean exponential of the entropy of pi_r; */
+    int n_actions;  /* of all that there are, joint ones of all robots */
     double predicted, returned, deviation; /* mean V_r at the start, mean of what then came, and the standard
                                             * error of their difference */
 } lud_empo_trust;

@@ -47,6 +47,8 @@ enum { BLOCK = 2048 }; /* states evaluated at once */
     X(residual, "trust/residual", "%.4f", "V_r against one step of look-ahead, where the learned robots go") \
     X(met, "trust/met", NULL, "share of those states that are in the table with their successors")           \
     X(from_table, "trust/from_table", NULL, "share of what follows them that the table answered for")        \
+    X(choices, "trust/choices", NULL,                                                                        \
+      "actions that these robots choose among: the exponential of the entropy of pi_r")                      \
     X(predicted, "trust/v_r_predicted", NULL, "mean V_r at the start of these episodes")                     \
     X(returned, "trust/v_r_returned", NULL, "mean of what then came")
 

@@ -268,6 +268,30 @@ static void a_small_table_is_not_trusted(void **state) {
     support_empo_close(&r);
 }
 
+/* Robots whose exponent is too small for what one step is worth go nowhere, and the report says so. */
+static void robots_at_random_are_told(void **state) {
+    (void)state;
+    static const char *const set[2] = {"learner.beta_r=0.01", "learner.beta_r=300"};
+    for (int k = 0; k < 2; k++) {
+        support_empo r;
+        lud_text text = {0};
+        double row[64];
+        lud_error error = {0};
+        support_empo_open(&r, support_empo_corridor, small, 1, &set[k]);
+        support_empo_iterate(&r, 1);
+        if (r.learner->base.kind->evaluate(&r.learner->base, row, &error)) fail_msg("%s", error.text);
+        const lud_empo_trust *t = &r.learner->trust;
+        const lud_empo_met_figures met = lud_empo_met_get(r.learner->met->met);
+        lud_empo_trust_print(t, &met, &text);
+        assert_int_equal(t->n_actions, 4);
+        assert_true(k ? t->choices < 3.0 && t->choices >= 1.0
+                      : t->choices > 3.999 && t->choices <= 4.0 + 1e-9);
+        assert_true((strstr(text.bytes, "nearly at random, among 4.0 of 4") != NULL) == (k == 0));
+        lud_text_free(&text);
+        support_empo_close(&r);
+    }
+}
+
 static void resume_equals_no_interruption(void **state) {
     (void)state;
     support_empo_assert_resumes(support_empo_corridor, small, 0, NULL, support_empo_path);
@@ -352,15 +376,11 @@ static void other_trainings_are_chosen(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_is_closed_is_exact),
-        cmocka_unit_test(a_long_world_is_exact),
-        cmocka_unit_test(the_order_does_not_matter),
-        cmocka_unit_test(memory_is_bounded),
-        cmocka_unit_test(the_learner_is_exact),
-        cmocka_unit_test(a_small_table_is_not_trusted),
-        cmocka_unit_test(resume_equals_no_interruption),
-        cmocka_unit_test(acting_is_look_ahead),
-        cmocka_unit_test(what_does_not_go_together_is_told),
+        cmocka_unit_test(what_is_closed_is_exact),    cmocka_unit_test(a_long_world_is_exact),
+        cmocka_unit_test(the_order_does_not_matter),  cmocka_unit_test(memory_is_bounded),
+        cmocka_unit_test(the_learner_is_exact),       cmocka_unit_test(a_small_table_is_not_trusted),
+        cmocka_unit_test(robots_at_random_are_told),  cmocka_unit_test(resume_equals_no_interruption),
+        cmocka_unit_test(acting_is_look_ahead),       cmocka_unit_test(what_does_not_go_together_is_told),
         cmocka_unit_test(other_trainings_are_chosen),
     };
     return cmocka_run_group_tests(tests, support_empo_make_folder, support_empo_remove_folder);
