@@ -135,12 +135,10 @@ lud_empo_game lud_empo_game_of(const lud_empo_problem *problem, int32_t noop[LUD
                           .mean = theory->aggregate == LUD_EMPO_MEAN};
     game.width = lud_empo_credit_width(layout);
     for (int h = 0; h < layout->n_humans; h++) {
-        noop[h] = 0;
-        const lud_action_space *actions = &problem->model->layout.actions[layout->humans[h]];
-        int n_actions = layout->n_human_actions[h];
-        game.n_beliefs += n_actions * layout->n_human_profiles;
-        for (int a = actions->n_discrete - 1; a >= 0 && actions->names; a--)
-            if (!strcmp(actions->names[a], "still")) noop[h] = a;
+        const int *idle = problem->model->layout.idle;
+        const int own = idle ? idle[layout->humans[h]] : -1;
+        noop[h] = own > 0 ? own : 0;
+        game.n_beliefs += layout->n_human_actions[h] * layout->n_human_profiles;
     }
     return game;
 }
