@@ -261,5 +261,7 @@ void lud_empo_benefit_free(lud_empo_benefit *b) {
 }
 
 double lud_empo_benefit_interval(const lud_mean *mean) {
-    return mean->n > 1 ? 1.96 * lud_mean_deviation(mean) / sqrt(mean->n) : INFINITY;
+    const double half = 1.96 * lud_mean_deviation(mean) / sqrt(mean->n);
+    if (!(mean->n > 1)) return INFINITY;
+    return half > 1e-9 * fabs(mean->mean) ? half : 0; /* what rounding leaves of numbers that are equal */
 }

@@ -145,6 +145,21 @@ static lud_status ask_wanted(lud_empo_met_training *t, const uint8_t *wanted, lu
     return LUD_OK;
 }
 
+/* Brings everything into agreement. */
+static lud_status sweep_all(lud_empo_met_training *t, lud_progress *progress, lud_error *error) {
+    const double all = (double)lud_empo_met_get(t->met).expanded * lud_empo_met_levels(t->met);
+    double done = 0;
+    lud_empo_met_mark_all(t->met);
+    for (int64_t n; (n = lud_empo_met_sweep(t->met, 0.0, SWEPT_AT_ONCE)) > 0;) {
+        done += (double)n;
+        if (progress)
+            lud_progress_note(progress, "%.0f %% of all values are computed anew",
+                              100.0 * fmin(done / all, 1.0));
+        LUD_TRY(lud_progress_beat(progress, 1.0, error));
+    }
+    return LUD_OK;
+}
+
 lud_status lud_empo_met_training_finish(lud_empo_met_training *t, lud_progress *progress, lud_error *error) {
     if (lud_empo_met_complete(t->met)) return LUD_OK;
     uint8_t *wanted = calloc((size_t)lud_empo_met_get(t->met).n + 1, 1);
@@ -152,11 +167,7 @@ lud_status lud_empo_met_training_finish(lud_empo_met_training *t, lud_progress *
         wanted ? find_wanted(t, wanted, progress, error) : lud_no_memory(error, "states at the rim");
     if (!status) status = ask_wanted(t, wanted, progress, error);
     free(wanted);
-    if (status) return status;
-    lud_empo_met_mark_all(t->met);
-    while (lud_empo_met_sweep(t->met, 0.0, SWEPT_AT_ONCE) > 0)
-        LUD_TRY(lud_progress_beat(progress, 1.0, error));
-    return LUD_OK;
+    return status ? status : sweep_all(t, progress, error);
 }
 
 void lud_empo_met_training_visit(lud_empo_met_training *t, bool policy, lud_checkpoint *checkpoint) {
