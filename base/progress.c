@@ -77,15 +77,27 @@ void lud_progress_start(lud_progress *progress, FILE *out, const char *label, co
     progress->started = progress->last_shown = lud_clock_seconds();
 }
 
+void lud_progress_anew(lud_progress *p, double part) {
+    if (!p) return;
+    p->skipped = lud_clock_seconds() - p->started;
+    p->before = p->done;
+    p->part = p->part_before = part;
+}
+
+/* From this much of a first unit on its time says something of the others. */
+static const double least_known = 0.05;
+
 /* The figures: `1.2 M of 4 M states, 310 k/s, 9 s left`; `3.45 of 12 iterations` within the fourth. */
 static void figures(const lud_progress *p, double now, char *text, size_t size) {
     char done[16], total[16], rate[16], time[24];
-    const double elapsed = now - p->started, own = (double)(p->done - p->before) + p->part;
-    const double per_second = elapsed > 0 ? own / elapsed : 0;
+    const double elapsed = now - p->started, counted = elapsed - p->skipped,
+                 own = fmax((double)(p->done - p->before) + p->part - p->part_before, 0);
+    const double per_second = counted > 0 ? own / counted : 0;
     lud_format_count((double)p->done, done);
     lud_format_count((double)p->total, total);
     lud_format_count(per_second, rate);
-    const bool ended = p->total == 0 || p->done >= p->total || !(own > 0);
+    const bool ended =
+        p->total == 0 || p->done >= p->total || !(own > 0) || (p->part > 0 && own < least_known);
     lud_format_seconds(ended ? elapsed : ((double)(p->total - p->done) - p->part) / per_second, time);
     if (p->part > 0 && p->done < 1000) snprintf(done, sizeof done, "%.2f", (double)p->done + p->part);
     snprintf(text, size, "%s%s%s %s, %s/s, %s%s", done, p->total ? " of " : "", p->total ? total : "",

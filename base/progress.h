@@ -15,6 +15,8 @@ typedef struct lud_progress {
     uint64_t total, done; /* total 0: unknown */
     uint64_t before;      /* of those: done before it started, by an earlier session */
     double part;          /* of the unit in hand that is done, 0 to 1 */
+    double part_before;   /* what says nothing of the rest (lud_progress_anew): of these, */
+    double skipped;       /* and of the seconds */
     double started, last_shown;
     double interval; /* seconds between two showings */
     char note[256];  /* free text behind the figures, e.g. losses; two blanks part what belongs together */
@@ -29,6 +31,9 @@ void lud_progress_update(lud_progress *progress, uint64_t done);
 /* Says that so much (0 to 1) of the next unit is done, where a unit takes long, and asks whether to stop:
  * LUD_INTERRUPTED (base/interrupt.h). `progress` may be null: it asks only. */
 lud_status lud_progress_beat(lud_progress *progress, double part, lud_error *error);
+/* What was done so far, `part` of the unit in hand included, says nothing of how long the rest takes: the
+ * rate and the time that is left count from here. Null is allowed. */
+void lud_progress_anew(lud_progress *progress, double part);
 void lud_progress_note(lud_progress *progress, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* Shows the last state and ends the line. */
 void lud_progress_finish(lud_progress *progress);

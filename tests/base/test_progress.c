@@ -227,6 +227,35 @@ static void test_beat(void **state) {
     fclose(file);
 }
 
+/* Work that says nothing of the rest counts for the time that has passed and not for the rate; and the first
+ * moments of a long unit are no measure of it. */
+static void test_anew(void **state) {
+    (void)state;
+    FILE *file = tmpfile();
+    lud_error error = {0};
+    lud_progress progress;
+    lud_progress_start(&progress, file, "train", "iterations", 10);
+    progress.interval = 0;
+    progress.started -= 100.0;
+    assert_int_equal(lud_progress_beat(&progress, 0.01, &error), LUD_OK);
+    lud_progress_anew(&progress, 0.5);
+    lud_progress_anew(NULL, 0.5);
+    progress.started -= 10.0;
+    assert_int_equal(lud_progress_beat(&progress, 0.6, &error), LUD_OK);
+    lud_progress_update(&progress, 1);
+    lud_progress_update(&progress, 10);
+    rewind(file);
+    static const char *const expected[4] = {
+        "train: 0.01 of 10 iterations, 0.00/s, 1:40\n", "train: 0.60 of 10 iterations, 0.01/s, 15:40 left\n",
+        "train: 1 of 10 iterations, 0.05/s, 3:00 left\n", "train: 10 of 10 iterations, 0.95/s, 1:50\n"};
+    for (int i = 0; i < 4; i++) {
+        char line[200];
+        assert_non_null(fgets(line, sizeof line, file));
+        assert_string_equal(line, expected[i]);
+    }
+    fclose(file);
+}
+
 static void test_interrupt(void **state) {
     (void)state;
     assert_false(lud_interrupted());
@@ -247,9 +276,13 @@ static void test_interrupt(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_formats),  cmocka_unit_test(test_plain), cmocka_unit_test(test_terminal),
-        cmocka_unit_test(test_log),      cmocka_unit_test(test_beat),  cmocka_unit_test(test_interrupt_twice),
-        cmocka_unit_test(test_interrupt)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_formats),
+                                       cmocka_unit_test(test_plain),
+                                       cmocka_unit_test(test_terminal),
+                                       cmocka_unit_test(test_log),
+                                       cmocka_unit_test(test_beat),
+                                       cmocka_unit_test(test_anew),
+                                       cmocka_unit_test(test_interrupt_twice),
+                                       cmocka_unit_test(test_interrupt)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

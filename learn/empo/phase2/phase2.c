@@ -377,6 +377,7 @@ static lud_status iterate_met(phase2 *p, double *row, lud_error *error) {
     const int64_t end = first + each < stages->total ? first + each : stages->total;
     const double begun = first == 0 ? 0.5 : 0.0; /* the first iteration tries to meet everything first */
     LUD_TRY(lud_empo_met_training_begin(p->met, p->base.progress, error));
+    if (first == 0) lud_progress_anew(p->base.progress, begun);
     while (p->step < end) {
         const double part = begun + (1.0 - begun) * (double)(p->step - first) / (double)(end - first);
         const lud_empo_now now = lud_empo_stages_at(stages, p->step);
