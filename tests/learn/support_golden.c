@@ -64,6 +64,7 @@
 #define MET(memory)                                                                                          \
     "learner={type: empo-phase2, gamma_h: 0.98, beta_r: 30, zeta: 2, eta: 1.1, hidden_dim: 8, "              \
     "goal_feature_dim: 4, num_training_steps: 60, updates_per_iteration: 20, batch_size: 6, "                \
+    "training_steps_per_env_step: 0.5, "                                                                     \
     "exact_max_states: 0, met_memory: " memory "}"
 
 /* A scenario as text or a file, and what is set in it. */
@@ -205,8 +206,8 @@ static const golden_case cases[] = {
      NULL,
      {NULL}},
     {"empo, states met", NULL, KEY, {MET("24M")}},
-    {"empo, states met, little memory", NULL, KEY, {MET("0.11M"), "learner.environments=3"}},
-    {"empo, states met, far", NULL, ROOMS, {MET("3M"), "learner.gamma_r=0.98"}},
+    {"empo, states met, little memory", NULL, KEY, {MET("0.11M"), "learner.training_steps_per_env_step=0.04"}},
+    {"empo, states met, far", NULL, ROOMS, {MET("1M"), "learner.gamma_r=0.98"}},
     {"embeddings, complex",
      NULL,
      FAMILY,
