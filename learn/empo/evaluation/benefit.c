@@ -84,18 +84,11 @@ static int32_t *goal_of(const player *p, int lane, int h) {
 static int32_t draw_goal(const player *p, int lane, uint32_t tick, int h) {
     const lud_words w = lud_draw((lud_random_key){p->seed, p->environment + (uint32_t)lane}, tick,
                                  (uint32_t)p->layout.humans[h], LUD_PURPOSE_GOAL, LANE_BENEFIT);
-    const int begin = p->layout.goal_begin[h], n = lud_empo_goals_of(&p->layout, h);
-    double sum = 0, left;
-    for (int g = 0; g < n; g++) sum += p->weights[begin + g];
-    left = lud_unit53(w.v[0], w.v[1]) * sum;
-    int drawn = 0;
-    for (int g = 0; g < n; g++) {
-        if (p->weights[begin + g] <= 0) continue;
-        drawn = g;
-        if (left < p->weights[begin + g]) break;
-        left -= p->weights[begin + g];
-    }
-    return drawn;
+    const int n = lud_empo_goals_of(&p->layout, h);
+    const double *weight = p->weights + p->layout.goal_begin[h];
+    double sum = 0;
+    for (int g = 0; g < n; g++) sum += weight[g];
+    return lud_empo_draw(weight, n, lud_unit53(w.v[0], w.v[1]) * sum);
 }
 
 /* All people of a lane have goals: the one whose lane it is that of the lane, the others any. */
