@@ -249,6 +249,25 @@ static void named_runs_and_data_go_along(void **state) {
     same_tensors("far/begun/policy.safetensors", "again/policy.safetensors");
 }
 
+/* A run that a scenario names, and that is another one when the training goes on. */
+static void a_named_run_that_changed_is_told(void **state) {
+    (void)state;
+    shell("mkdir -p changed");
+    write_text("changed/people.yaml", CORRIDOR "learner: {type: empo-phase1, " SMALL_PEOPLE "}\n");
+    write_text("changed/robots.yaml", CORRIDOR
+               "learner: {type: empo-phase2, human_prior: {type: learned, run: people}, " SMALL_PEOPLE "}\n");
+    RUN_WELL("train", at("changed/people.yaml"), "-o", at("changed/people"), "-q");
+    RUN_WELL("train", at("changed/robots.yaml"), "-o", at("changed/robots"), "-q", "--until", "1");
+    RUN_WELL("train", at("changed/robots.yaml"), "-o", at("changed/robots"), "-q", "--resume", "--until",
+             "2");
+    assert_false(there("changed/robots/files/people-2"));
+    RUN_WELL("train", at("changed/people.yaml"), "-o", at("changed/people"), "-q", "--overwrite", "-s", "9");
+    REFUSED("learner.human_prior.run: files/people in the run, files/people-2 now", "train",
+            at("changed/robots.yaml"), "-o", at("changed/robots"), "-q", "--resume");
+    assert_false(there("changed/robots/files/people-2"));
+    RUN_WELL("train", at("changed/robots"), "-q", "--resume");
+}
+
 /* What killed processes left beside videos and tables, and in a RUN, goes with the next of the same name. */
 static void leftovers_go(void **state) {
     (void)state;
@@ -499,6 +518,7 @@ int main(void) {
         cmocka_unit_test(moved_runs_stay_whole),
         cmocka_unit_test(named_files_of_policies_go_along),
         cmocka_unit_test(named_runs_and_data_go_along),
+        cmocka_unit_test(a_named_run_that_changed_is_told),
         cmocka_unit_test(leftovers_go),
         cmocka_unit_test(policy_is_small_and_best),
         cmocka_unit_test(resume_keeps_the_best),
