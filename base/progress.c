@@ -181,6 +181,7 @@ lud_status lud_progress_beat(lud_progress *progress, double part, lud_error *err
 
 void lud_progress_note(lud_progress *progress, const char *format, ...) {
     va_list arguments;
+    if (!progress) return;
     va_start(arguments, format);
     vsnprintf(progress->note, sizeof progress->note, format, arguments);
     va_end(arguments);

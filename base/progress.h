@@ -34,6 +34,7 @@ lud_status lud_progress_beat(lud_progress *progress, double part, lud_error *err
 /* What was done so far, `part` of the unit in hand included, says nothing of how long the rest takes: the
  * rate and the time that is left count from here. Null is allowed. */
 void lud_progress_anew(lud_progress *progress, double part);
+/* What stands behind the figures. Null is allowed. */
 void lud_progress_note(lud_progress *progress, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* Shows the last state and ends the line. */
 void lud_progress_finish(lud_progress *progress);

@@ -125,16 +125,27 @@ lud_status lud_run_none(const char *path, lud_error *error) {
         path);
 }
 
+/* Where the scenario of a RUN lies, into *path, which is the caller's; empty on failure. */
+static lud_status scenario_path(const char *run, lud_text *path, lud_error *error) {
+    char *folder = lud_run_folder(run);
+    if (folder) lud_text_append(path, "%s/scenario.yaml", folder);
+    const bool failed = !folder || path->failed;
+    free(folder);
+    if (!failed) return LUD_OK;
+    lud_text_free(path);
+    return lud_no_memory(error, "a run");
+}
+
 /* Of a RUN; overrides may be null. */
 static lud_status load_scenario(const char *run, const lud_scenario_overrides *overrides,
                                 lud_scenario **scenario, lud_error *error) {
     const lud_scenario_overrides none = {.run = lud_run_as_written};
     if (!lud_run_is(run)) return lud_run_none(run, error);
-    char *folder = lud_run_folder(run);
     lud_text path = {0};
-    lud_text_append(&path, "%s/scenario.yaml", folder ? folder : "");
+    LUD_TRY(scenario_path(run, &path, error));
+    char *folder = lud_run_folder(run);
     const lud_status status =
-        path.failed || !folder ? lud_no_memory(error, "a run")
+        !folder ? lud_no_memory(error, "a run")
         : !lud_file_exists(path.bytes) && lud_folder_exists(folder)
             ? no_run(folder, error)
             : lud_scenario_load_with(path.bytes, overrides ? overrides : &none, NULL, scenario, error);
@@ -201,9 +212,13 @@ static const lud_learner_kind *kind_in(const lud_scenario *scenario) {
  * included. */
 static lud_status join_scenarios(const char *folder, const lud_learner_kind *kind, lud_learned *learned,
                                  const lud_scenario **scenario, lud_error *error) {
+    lud_text own = {0};
+    LUD_TRY(scenario_path(folder, &own, error));
+    const bool is_own = kind_in(*scenario) == kind && strcmp(own.bytes, (*scenario)->path) == 0;
+    lud_text_free(&own);
+    if (is_own) return LUD_OK;
     const lud_status status = load_scenario(folder, NULL, &learned->trained, error);
     if (status || kind_in(learned->trained) != kind) return status;
-    if (kind_in(*scenario) == kind && strcmp(learned->trained->path, (*scenario)->path) == 0) return LUD_OK;
     learned->joint = malloc(sizeof *learned->joint);
     if (!learned->joint) return lud_no_memory(error, "a run");
     *learned->joint = **scenario;

@@ -198,16 +198,22 @@ static void test_interrupt_twice(void **state) {
     assert_true(lud_clock_seconds() - began > 0.3); /* the first three did not */
 }
 
+/* Ten iterations that began so many seconds ago; every line of it is written. */
+static lud_progress begun_before(FILE *file, double seconds) {
+    lud_progress progress;
+    lud_progress_start(&progress, file, "train", "iterations", 10);
+    progress.interval = 0;
+    progress.started -= seconds;
+    return progress;
+}
+
 /* Parts of a unit count for the rate and are shown; the question that was agreed on is answered with yes. */
 static void test_beat(void **state) {
     (void)state;
     FILE *file = tmpfile();
     lud_error error = {0};
-    lud_progress progress;
-    lud_progress_start(&progress, file, "train", "iterations", 10);
-    progress.interval = 0;
+    lud_progress progress = begun_before(file, 10.0);
     progress.before = 2;
-    progress.started -= 10.0;
     lud_progress_update(&progress, 2);
     lud_interrupt_at(3);
     assert_int_equal(lud_progress_beat(&progress, 0.5, &error), LUD_OK);
@@ -233,10 +239,7 @@ static void test_anew(void **state) {
     (void)state;
     FILE *file = tmpfile();
     lud_error error = {0};
-    lud_progress progress;
-    lud_progress_start(&progress, file, "train", "iterations", 10);
-    progress.interval = 0;
-    progress.started -= 100.0;
+    lud_progress progress = begun_before(file, 100.0);
     assert_int_equal(lud_progress_beat(&progress, 0.01, &error), LUD_OK);
     lud_progress_anew(&progress, 0.5);
     lud_progress_anew(NULL, 0.5);

@@ -206,13 +206,21 @@ static void named_files_of_policies_go_along(void **state) {
     "hidden_dim: 8, goal_feature_dim: 4, num_training_steps: 24, updates_per_iteration: 8, batch_size: 6,\n" \
     "  buffer_size: 40, environments: 2"
 
+/* Two scenarios in a folder, the second of which names the first one's run. */
+static void write_people_and_robots(const char *in) {
+    char people[64], robots[64];
+    snprintf(people, sizeof people, "%s/people.yaml", in);
+    snprintf(robots, sizeof robots, "%s/robots.yaml", in);
+    shell("mkdir -p %s", in);
+    write_text(people, CORRIDOR "learner: {type: empo-phase1, " SMALL_PEOPLE "}\n");
+    write_text(robots, CORRIDOR
+               "learner: {type: empo-phase2, human_prior: {type: learned, run: people}, " SMALL_PEOPLE "}\n");
+}
+
 /* Runs that a scenario names, and data that it was parsed from. */
 static void named_runs_and_data_go_along(void **state) {
     (void)state;
-    shell("mkdir -p named");
-    write_text("named/people.yaml", CORRIDOR "learner: {type: empo-phase1, " SMALL_PEOPLE "}\n");
-    write_text("named/robots.yaml", CORRIDOR
-               "learner: {type: empo-phase2, human_prior: {type: learned, run: people}, " SMALL_PEOPLE "}\n");
+    write_people_and_robots("named");
 #define SPREAD                                                                                               \
     "ludus: 1\nname: spread\nworld: particle\nparticle: {task: simple_spread, episode_length: 10}\n"         \
     "run: {environments: 4, seed: 3, threads: 1}\n"
@@ -252,10 +260,7 @@ static void named_runs_and_data_go_along(void **state) {
 /* A run that a scenario names, and that is another one when the training goes on. */
 static void a_named_run_that_changed_is_told(void **state) {
     (void)state;
-    shell("mkdir -p changed");
-    write_text("changed/people.yaml", CORRIDOR "learner: {type: empo-phase1, " SMALL_PEOPLE "}\n");
-    write_text("changed/robots.yaml", CORRIDOR
-               "learner: {type: empo-phase2, human_prior: {type: learned, run: people}, " SMALL_PEOPLE "}\n");
+    write_people_and_robots("changed");
     RUN_WELL("train", at("changed/people.yaml"), "-o", at("changed/people"), "-q");
     RUN_WELL("train", at("changed/robots.yaml"), "-o", at("changed/robots"), "-q", "--until", "1");
     RUN_WELL("train", at("changed/robots.yaml"), "-o", at("changed/robots"), "-q", "--resume", "--until",

@@ -254,7 +254,6 @@ void lud_empo_benefit_free(lud_empo_benefit *b) {
 }
 
 double lud_empo_benefit_interval(const lud_mean *mean) {
-    const double half = 1.96 * lud_mean_deviation(mean) / sqrt(mean->n);
-    if (!(mean->n > 1)) return INFINITY;
+    const double half = lud_mean_interval(mean);
     return half > 1e-9 * fabs(mean->mean) ? half : 0; /* what rounding leaves of numbers that are equal */
 }

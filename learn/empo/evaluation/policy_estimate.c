@@ -276,11 +276,6 @@ static lud_status play_episode(player *p, uint32_t start, sums *s, lud_empo_poli
     return LUD_OK;
 }
 
-/* Half the width of an interval that covers the mean in 95 of 100 cases. */
-static double interval_of(const lud_mean *mean) {
-    return 1.96 * lud_mean_deviation(mean) / sqrt(mean->n);
-}
-
 lud_status lud_empo_estimate_policy(const lud_empo_problem *problem, const double *records, uint32_t start,
                                     lud_policy *const *robots, const lud_empo_estimate_options *options,
                                     lud_empo_policy_evaluation *j, lud_error *error) {
@@ -299,13 +294,13 @@ lud_status lud_empo_estimate_policy(const lud_empo_problem *problem, const doubl
     if (!status) {
         j->n_episodes = options->episodes;
         j->v_r = s.v_r.mean;
-        j->v_r_interval = interval_of(&s.v_r);
+        j->v_r_interval = lud_mean_interval(&s.v_r);
         j->v_r_optimal = best[layout->v_r];
         j->mean_regret = s.states > 0 ? s.regret / s.states : 0;
         j->divergence = j->kl = NAN;
         for (int h = 0; h < layout->n_humans; h++) {
             j->power[h] = s.power[h].mean;
-            j->power_interval[h] = s.power[h].n > 0 ? interval_of(&s.power[h]) : 0;
+            j->power_interval[h] = lud_mean_interval(&s.power[h]);
             j->power_optimal[h] = best[layout->x_h + h];
         }
     }

@@ -1,7 +1,6 @@
 #include "learn/empo/exact/exact.h"
 
 #include <omp.h>
-#include <string.h>
 
 #include "base/interrupt.h"
 #include "base/progress.h"

@@ -137,9 +137,8 @@ static lud_status ask_wanted(lud_empo_met_training *t, const uint8_t *wanted, lu
         for (; node < n && found < each; node++)
             if (wanted[node]) t->rim[found++] = (uint32_t)node;
         LUD_TRY(lud_progress_beat(progress, 1.0, error));
-        if (progress)
-            lud_progress_note(progress, "%.0f %% of what lies at the rim is asked for",
-                              100.0 * (double)node / (double)n);
+        lud_progress_note(progress, "%.0f %% of what lies at the rim is asked for",
+                          100.0 * (double)node / (double)n);
         LUD_TRY(lud_empo_ask_nodes(&t->asker, found, t->rim, error));
     }
     return LUD_OK;
@@ -152,9 +151,7 @@ static lud_status sweep_all(lud_empo_met_training *t, lud_progress *progress, lu
     lud_empo_met_mark_all(t->met);
     for (int64_t n; (n = lud_empo_met_sweep(t->met, 0.0, SWEPT_AT_ONCE)) > 0;) {
         done += (double)n;
-        if (progress)
-            lud_progress_note(progress, "%.0f %% of all values are computed anew",
-                              100.0 * fmin(done / all, 1.0));
+        lud_progress_note(progress, "%.0f %% of all values are computed anew", 100.0 * fmin(done / all, 1.0));
         LUD_TRY(lud_progress_beat(progress, 1.0, error));
     }
     return LUD_OK;

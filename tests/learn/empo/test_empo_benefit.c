@@ -35,14 +35,11 @@ static const char world[] = "ludus: 1\n"
 static const lud_empo_theory theory = {
     .beta_h = 10, .gamma_h = 0.9, .rho_h = -1, .gamma_r = 1, .rho_r = -1, .zeta = 2, .xi = 1, .eta = 1};
 
-static lud_scenario *open_scenario(const char *extra) {
+static lud_scenario *open_scenario(void) {
     lud_scenario *scenario;
     lud_error error = {0};
-    lud_text text = {0};
-    lud_text_append(&text, "%s%s", world, extra);
-    if (lud_scenario_read("test.yaml", text.bytes, text.length, NULL, 0, &scenario, &error))
+    if (lud_scenario_read("test.yaml", world, strlen(world), NULL, 0, &scenario, &error))
         fail_msg("%s", error.text);
-    lud_text_free(&text);
     return scenario;
 }
 
@@ -54,9 +51,8 @@ static lud_empo_layout layout_of(const lud_scenario *scenario) {
 }
 
 /* Equation (6) by walking through everything that can happen: the person pursues the goal, the robot does
- * `robot_action`. */
-static double v_h_e(const lud_model *model, lud_policy *person, const uint8_t *state, int goal,
-                    int32_t robot_action) {
+ * nothing. */
+static double v_h_e(const lud_model *model, lud_policy *person, const uint8_t *state, int goal) {
     double p[16], sum = 0;
     uint8_t next[256];
     if (model->world->is_terminal(model, state)) return 0;
@@ -65,7 +61,7 @@ static double v_h_e(const lud_model *model, lud_policy *person, const uint8_t *s
         if (p[a] < 1e-9) continue;
         lud_successors found = {0};
         lud_error error = {0};
-        const int32_t joint[2] = {a, robot_action};
+        const int32_t joint[2] = {a, model->layout.idle[1]};
         assert_int_equal(model->world->successors(model, state, joint, &found, &error), LUD_OK);
         for (size_t i = 0; i < found.n; i++) {
             assert_true(model->layout.state_bytes <= sizeof next);
@@ -73,7 +69,7 @@ static double v_h_e(const lud_model *model, lud_policy *person, const uint8_t *s
             sum += p[a] * found.probability[i] *
                    (model->world->achieved(model, next, 0, goal)
                         ? 1
-                        : theory.gamma_h * v_h_e(model, person, next, goal, robot_action));
+                        : theory.gamma_h * v_h_e(model, person, next, goal));
         }
         lud_successors_free(&found);
     }
@@ -83,7 +79,7 @@ static double v_h_e(const lud_model *model, lud_policy *person, const uint8_t *s
 static double power(const lud_model *model, lud_policy *person, const uint8_t *state) {
     double sum = 0;
     for (int g = 0; g < 3; g++) {
-        const double v = v_h_e(model, person, state, g, model->layout.idle[1]);
+        const double v = v_h_e(model, person, state, g);
         sum += model->world->goal_weight(model, 0, g) * v * v;
     }
     return sum;
@@ -114,7 +110,7 @@ static void assert_near(const lud_mean *mean, double expected) {
  */
 static void power_is_that_of_the_equations(void **state) {
     (void)state;
-    lud_scenario *scenario = open_scenario("");
+    lud_scenario *scenario = open_scenario();
     const lud_model *model = scenario->model;
     const lud_empo_layout layout = layout_of(scenario);
     lud_cast *cast;
@@ -141,7 +137,7 @@ static void power_is_that_of_the_equations(void **state) {
 /* Goals that are reached, and power, where the robot leaves the way. */
 static void helpful_robots_are_told_from_others(void **state) {
     (void)state;
-    lud_scenario *scenario = open_scenario("");
+    lud_scenario *scenario = open_scenario();
     static const char leaves[] =
         "{type: script, actions: [forward, right, forward, still, still, still, still]}";
     lud_empo_benefit idle = measure(scenario, "{type: script, actions: [still]}", 4),
@@ -158,7 +154,7 @@ static void helpful_robots_are_told_from_others(void **state) {
 /* Whoever cannot act in a state alone is refused by name. */
 static void who_remembers_is_refused(void **state) {
     (void)state;
-    lud_scenario *scenario = open_scenario("");
+    lud_scenario *scenario = open_scenario();
     const lud_empo_layout layout = layout_of(scenario);
     const lud_empo_benefit_options options = {.episodes = 2, .rollouts = 2};
     lud_cast *cast;
