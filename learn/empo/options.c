@@ -126,6 +126,10 @@ static const lud_option options[] = {
         "with met_memory: values of states without successors that are asked of the networks again in "
         "an update"),
 
+    BOOL(path_features, "false",
+         "with met_memory: networks read how far people have to walk, and learn what is to be added to what "
+         "that makes likely",
+         AUTO),
     INT_AT("num_training_steps", stages.total, "100000", 1, STEPS, "updates in all", AUTO),
     INT(updates_per_iteration, "100", 1, STEPS, "updates for a line of metrics"),
     INT(batch_size, "64", 1, 65536, "transitions for an update", AUTO),
@@ -367,6 +371,8 @@ lud_status lud_empo_learner_options_end(lud_tree *learner, lud_empo_learner_opti
         return lud_invalid_at(error, place,
                               "use_log_space_transform and use_z_space_transform exclude each other");
     if (o->met_memory > 0) LUD_TRY(check_met(o, place, error));
+    if (o->met_memory == 0 && o->path_features)
+        return lud_invalid_at(error, place, "path_features: true needs met_memory");
     if (o->met_memory == 0 && o->restart_from == LUD_EMPO_CONFIGURATIONS)
         return lud_invalid_at(error, place, "restart_from: configurations needs met_memory");
     for (int net = 0; net < LUD_EMPO_NETS; net++)

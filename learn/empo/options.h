@@ -60,6 +60,7 @@ typedef struct lud_empo_learner_options {
     /* states met */
     double met_memory; /* GiB; 0: targets from a replay memory instead */
     int64_t met_refresh;
+    bool path_features;
 
     /* update */
     int64_t replay_contest, batch_size, shares, updates_per_iteration, x_h_goals;

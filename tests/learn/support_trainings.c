@@ -97,7 +97,8 @@ const support_training support_trainings[] = {
     {"empo, states met and forgotten",
      CORRIDOR EMPO "  hidden_dim: 8\n  goal_feature_dim: 4\n  expected_people: true\n"
                    "  x_h_use_network: false\n  v_r_use_network: true\n  met_memory: 0.005M\n"
-                   "  met_refresh: 5\n  restart_prob: 0.5\n  restart_from: configurations\n",
+                   "  met_refresh: 5\n  restart_prob: 0.5\n  restart_from: configurations\n"
+                   "  path_features: true\n  use_log_space_transform: true\n",
      NULL,
      {NULL},
      false,

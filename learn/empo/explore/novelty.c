@@ -166,7 +166,8 @@ lud_status lud_empo_novelty_create(lud_empo_values *values, uint64_t seed, lud_e
     const int64_t rows = v->states.rows, entries = rows * layout->n_humans;
     v->host = calloc((size_t)(entries * v->max_actions), sizeof *v->host);
     if (status == LUD_OK &&
-        (!v->host || !lud_empo_staging_create(v->device, values->features, rows, entries, &v->staging)))
+        (!v->host || !lud_empo_staging_create(v->device, values->features, &values->shape.walk, rows, entries,
+                                              &v->staging)))
         status = lud_no_memory(error, "novelty");
     if (status) {
         lud_empo_novelty_destroy(v);

@@ -1,5 +1,6 @@
 #include "learn/empo/memory/features.h"
 
+#include <math.h>
 #include <stdlib.h>
 
 #include "sim/multigrid/grid_observe.h"
@@ -100,6 +101,13 @@ bool lud_empo_features_achieved(const lud_empo_features *f, const int32_t *recor
     const int x = (int)own[0], y = (int)own[1];
     const int32_t *r = f->goals + 4 * (f->layout.goal_begin[h] + goal);
     return x >= r[0] && y >= r[1] && x <= r[2] && y <= r[3];
+}
+
+double lud_empo_features_least_weight(const lud_empo_features *f) {
+    double least = INFINITY;
+    for (int g = 0; g < f->layout.n_goals; g++)
+        if (f->goal_weight[g] > 0 && f->goal_weight[g] < least) least = f->goal_weight[g];
+    return least;
 }
 
 int lud_empo_features_draw_goal(const lud_empo_features *f, int h, double uniform) {

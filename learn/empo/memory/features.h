@@ -38,5 +38,7 @@ const float *lud_empo_features_agent(const lud_empo_features *features, const in
 int32_t lud_empo_features_cell(const lud_empo_features *features, const int32_t *record, int agent);
 /* Whether goal `goal` of person h (both counted within the layout) is achieved. */
 bool lud_empo_features_achieved(const lud_empo_features *features, const int32_t *record, int h, int goal);
+/* The smallest weight of a goal that anybody pursues; infinite: there is none. */
+double lud_empo_features_least_weight(const lud_empo_features *features);
 /* A goal of person h with probability in proportion to its weight, from a uniform number in [0, 1). */
 int lud_empo_features_draw_goal(const lud_empo_features *features, int h, double uniform);

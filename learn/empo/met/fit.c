@@ -6,6 +6,10 @@
 #include "base/random.h"
 #include "learn/empo/networks/training.h"
 
+/* Updates that a batch is learned from where networks are asked for its targets: these cost much more than a
+ * pass over them, and do not grow old so soon. */
+enum { KEPT = 4 };
+
 struct lud_empo_fit {
     lud_empo_values *values;
     lud_empo_asker *asker;
@@ -13,32 +17,33 @@ struct lud_empo_fit {
     const lud_empo_learner_options *options;
     lud_device *device;
     uint64_t seed;
-    int64_t n, n_goals;
+    int64_t n, n_goals; /* states of a batch */
+    uint64_t n_drawn;   /* batches so far; number i is kept at place i % kept(t) */
     lud_nn *net;
     lud_empo_graph graph;
     lud_empo_optimiser optimiser;
     lud_empo_staging staging;
     lud_upload_batch upload;
     lud_arrays arrays;
-    int64_t *node; /* [n] of the batch, */
+    int64_t *node; /* [n] of the newest batch, */
     int *level;    /* [n] each at one level */
     uint8_t *state;
-    int32_t *record;
-    const int32_t **records;
+    int32_t *record;          /* [KEPT * n][words] */
+    const int32_t **records;  /* [KEPT * n] */
     double *look;             /* a record of the exact solver's kind */
-    float *v_h_e, *v_r;       /* targets: [n][n_goals], [n] in the space of the loss */
+    float *v_h_e, *v_r;       /* targets: [KEPT * n][n_goals], [KEPT * n] in the space of the loss */
     float *to_v_h_e, *to_v_r; /* the same on the device, once the upload was sent */
-    float *loss, *host;       /* [n * n_goals] on the device, on the host */
+    float *loss, *host;       /* [KEPT * n * n_goals] on the device, on the host */
     lud_empo_fit_figures figures;
 };
 
 static bool make_arrays(lud_empo_fit *t) {
     const lud_empo_features *f = t->values->features;
-    const size_t n = (size_t)t->n, entries = n * (size_t)t->n_goals, words = (size_t)f->words;
+    const size_t n = KEPT * (size_t)t->n, entries = n * (size_t)t->n_goals, words = (size_t)f->words;
     lud_arrays *a = &t->arrays;
     a->device = t->device;
-    LUD_TAKE(a, t->node, n);
-    LUD_TAKE(a, t->level, n);
+    LUD_TAKE(a, t->node, (size_t)t->n);
+    LUD_TAKE(a, t->level, (size_t)t->n);
     LUD_TAKE(a, t->state, f->grid->model.layout.state_bytes);
     LUD_TAKE(a, t->record, n * words);
     LUD_TAKE(a, t->records, n);
@@ -48,7 +53,8 @@ static bool make_arrays(lud_empo_fit *t) {
     LUD_TAKE(a, t->host, entries);
     LUD_TAKE_ON_DEVICE(a, t->loss, entries);
     for (size_t i = 0; !a->failed && i < n; i++) t->records[i] = t->record + i * words;
-    return !a->failed && lud_empo_staging_create(t->device, f, t->n, (int64_t)entries, &t->staging);
+    return !a->failed && lud_empo_staging_create(t->device, f, &t->values->shape.walk, (int64_t)n,
+                                                 (int64_t)entries, &t->staging);
 }
 
 lud_status lud_empo_fit_create(lud_empo_values *values, lud_empo_asker *asker,
@@ -69,8 +75,8 @@ lud_status lud_empo_fit_create(lud_empo_values *values, lud_empo_asker *asker,
     lud_upload_batch_start(&t->upload, t->device);
     lud_status status = make_arrays(t) ? LUD_OK : lud_no_memory(error, "a batch");
     if (status == LUD_OK)
-        status = lud_empo_training_net(values->online, &values->shape, LUD_EMPO_V_H_E | LUD_EMPO_V_R, t->n,
-                                       t->n * t->n_goals, &t->net, &t->graph, error);
+        status = lud_empo_training_net(values->online, &values->shape, LUD_EMPO_V_H_E | LUD_EMPO_V_R,
+                                       KEPT * t->n, KEPT * t->n * t->n_goals, &t->net, &t->graph, error);
     if (status == LUD_OK)
         status = lud_empo_optimiser_create(values->online, options, seed, &t->optimiser, error);
     if (status)
@@ -109,20 +115,27 @@ static int64_t draw_state(const lud_empo_fit *t, int64_t step, int64_t i, int *l
     }
 }
 
-/* Targets and records of a batch. What the networks said of the rim when it was met may be long ago, and a
- * table whose rim is of all ages learns from the past: so they are asked again where the targets read it. */
+static uint64_t kept(const lud_empo_fit *t) {
+    return lud_empo_met_complete(t->met) ? 1 : KEPT;
+}
+
+/* Targets and records of another batch. What the networks said of the rim when it was met may be long ago,
+ * and a table whose rim is of all ages learns from the past: so they are asked again where the targets read
+ * it. */
 static lud_status draw_batch(lud_empo_fit *t, int64_t step, lud_error *error) {
     const lud_empo_features *f = t->values->features;
     for (int64_t i = 0; i < t->n; i++) t->node[i] = draw_state(t, step, i, &t->level[i]);
     LUD_TRY(lud_empo_ask_after(t->asker, t->n, t->node, t->level, error));
+    const int64_t first = (int64_t)(t->n_drawn++ % kept(t)) * t->n;
     for (int64_t i = 0; i < t->n; i++) {
+        const int64_t row = first + i;
         lud_empo_met_state(t->met, t->node[i], t->level[i], t->state);
-        lud_empo_features_encode(f, t->state, t->record + i * f->words);
+        lud_empo_features_encode(f, t->state, t->record + row * f->words);
         lud_empo_met_look(t->met, t->node[i], t->level[i], t->look);
         for (int64_t g = 0; g < t->n_goals; g++)
-            t->v_h_e[i * t->n_goals + g] = (float)t->look[f->layout.v_h_e + g];
+            t->v_h_e[row * t->n_goals + g] = (float)t->look[f->layout.v_h_e + g];
         const double v_r = t->look[f->layout.v_r] / lud_empo_met_annuity(t->met, t->level[i]);
-        t->v_r[i] = (float)(t->options->log_space ? log1p(-v_r) : v_r);
+        t->v_r[row] = (float)(t->options->log_space ? log1p(-v_r) : v_r);
     }
     return LUD_OK;
 }
@@ -134,33 +147,38 @@ static void keep_loss(lud_empo_fit *t, int net, int64_t n) {
     t->figures.loss[net] = sum / (double)n;
 }
 
+/* States of the batches at hand. */
+static int64_t rows_of(const lud_empo_fit *t) {
+    return (int64_t)(t->n_drawn < kept(t) ? t->n_drawn : kept(t)) * t->n;
+}
+
 static void learn(lud_empo_fit *t, bool measure) {
     const lud_ops *ops = t->device->ops;
     const lud_empo_graph *g = &t->graph;
-    const int64_t entries = t->n * t->n_goals;
+    const int64_t rows = rows_of(t), entries = rows * t->n_goals;
     const int of_v_r = t->options->log_space ? g->v_r_z : g->v_r;
     lud_empo_staging_bind(&t->staging, t->net, g, 0, 0, entries);
     lud_parameters_zero_gradients(t->values->online);
-    lud_nn_forward(t->net, t->n, true);
+    lud_nn_forward(t->net, rows, true);
     ops->mse_loss(t->device, entries, lud_nn_value(t->net, g->v_h_e), t->to_v_h_e, NULL,
                   1.0 / (double)entries, t->loss, lud_nn_gradient(t->net, g->v_h_e), false);
     if (measure) keep_loss(t, LUD_NET_V_H_E, entries);
-    if (t->options->log_space) ops->fill(t->device, t->n, 0.0, lud_nn_gradient(t->net, g->v_r));
-    ops->mse_loss(t->device, t->n, lud_nn_value(t->net, of_v_r), t->to_v_r, NULL, 1.0 / (double)t->n, t->loss,
+    if (t->options->log_space) ops->fill(t->device, rows, 0.0, lud_nn_gradient(t->net, g->v_r));
+    ops->mse_loss(t->device, rows, lud_nn_value(t->net, of_v_r), t->to_v_r, NULL, 1.0 / (double)rows, t->loss,
                   lud_nn_gradient(t->net, of_v_r), false);
-    if (measure) keep_loss(t, LUD_NET_V_R, t->n);
+    if (measure) keep_loss(t, LUD_NET_V_R, rows);
     lud_nn_backward(t->net);
 }
 
 lud_status lud_empo_fit_run(lud_empo_fit *t, int64_t step, const lud_empo_now *now, bool measure,
                             lud_error *error) {
-    const int64_t entries = t->n * t->n_goals;
     LUD_TRY(draw_batch(t, step, error));
+    const int64_t rows = rows_of(t), entries = rows * t->n_goals;
     lud_upload_batch_clear(&t->upload);
-    lud_empo_values_encode(t->values, &t->staging, t->n, t->n, t->records, NULL, t->n, t->n_goals);
-    lud_empo_staging_pack(&t->staging, t->n, entries, &t->upload);
+    lud_empo_values_encode(t->values, &t->staging, rows, rows, t->records, NULL, rows, t->n_goals);
+    lud_empo_staging_pack(&t->staging, rows, entries, &t->upload);
     lud_upload_batch_add(&t->upload, &t->to_v_h_e, t->v_h_e, (size_t)entries * sizeof(float));
-    lud_upload_batch_add(&t->upload, &t->to_v_r, t->v_r, (size_t)t->n * sizeof(float));
+    lud_upload_batch_add(&t->upload, &t->to_v_r, t->v_r, (size_t)rows * sizeof(float));
     if (!lud_upload_batch_send(&t->upload)) return lud_no_memory(error, "an update");
     lud_nn_set_step(t->net, t->seed, (uint32_t)step);
     learn(t, measure);
@@ -182,6 +200,17 @@ lud_empo_fit_figures lud_empo_fit_get(const lud_empo_fit *t) {
 
 void lud_empo_fit_visit(lud_empo_fit *t, lud_checkpoint *checkpoint) {
     lud_optimiser_visit(t->optimiser.all, "optimiser.", checkpoint);
+    const int64_t rows = KEPT * t->n;
+    lud_checkpoint_u64(checkpoint, "fit.drawn", &t->n_drawn);
+    lud_checkpoint_tensor(checkpoint, "fit.record", LUD_TENSOR_I32, 2,
+                          (const int64_t[]){rows, t->values->features->words}, t->record);
+    lud_checkpoint_tensor(checkpoint, "fit.v_h_e", LUD_TENSOR_F32, 2, (const int64_t[]){rows, t->n_goals},
+                          t->v_h_e);
+    lud_checkpoint_tensor(checkpoint, "fit.v_r", LUD_TENSOR_F32, 1, (const int64_t[]){rows}, t->v_r);
+    for (int64_t i = 0; i < rows && !lud_checkpoint_status(checkpoint, NULL); i++)
+        if (!lud_empo_features_is_record(t->values->features, t->record + i * t->values->features->words))
+            lud_checkpoint_fail(checkpoint, LUD_ERROR_INPUT, "fit.record: state %lld makes no sense",
+                                (long long)i);
     /* what was measured last; below 0: nothing yet */
     double *const figures[] = {&t->figures.loss[LUD_NET_V_H_E], &t->figures.loss[LUD_NET_V_R],
                                &t->figures.norm[LUD_NET_V_H_E], &t->figures.norm[LUD_NET_V_R]};

@@ -283,6 +283,7 @@ void lud_empo_met_clear(lud_empo_met *m) {
     m->closed = false;
     m->n_blocks = 0;
     memset(m->caution, 0, sizeof m->caution);
+    memset(m->surprise, 0, sizeof m->surprise);
     memset(m->surprises, 0, sizeof m->surprises);
     lud_met_hash_again(m);
 }
@@ -464,6 +465,9 @@ double lud_empo_met_cautious(const lud_empo_met *m, int level, double v_r) {
     return fmin(v_r * exp(m->caution[m->clocked ? m->knot[level] : 0]), m->game.terminal_value);
 }
 
+/* Deviations of surprises by which V_r at the rim is taken to be worse than it is on average. */
+static const double doubt = 1.0;
+
 void lud_empo_met_surprise(lud_empo_met *m, int level, double taken, double became) {
     enum { AT_FIRST = 100, LATER = 2000 };
     /* a single one says little, however large: a person at the button is no reason to mistrust every door */
@@ -471,8 +475,13 @@ void lud_empo_met_surprise(lud_empo_met *m, int level, double taken, double beca
     const int knot = m->clocked ? m->knot[level] : 0;
     if (!isfinite(surprise)) return;
     const int64_t n = ++m->surprises[knot];
-    const double moved =
-        m->caution[knot] + fmin(fmax(surprise, -most), most) / (double)(n < LATER ? AT_FIRST + n : LATER);
+    const double moves = 1.0 / (double)(n < LATER ? AT_FIRST + n : LATER),
+                 limited = fmin(fmax(surprise, -most), most);
+    lud_met_moments *s = &m->surprise[knot];
+    s->mean += moves * (limited - s->mean);
+    s->square += moves * (limited * limited - s->square);
+    const double spread = sqrt(fmax(s->square - s->mean * s->mean, 0.0)),
+                 moved = m->caution[knot] + moves * (limited + doubt * spread);
     m->caution[knot] = fmin(fmax(moved, -LUD_MET_MOST_CAUTION), LUD_MET_MOST_CAUTION);
 }
 

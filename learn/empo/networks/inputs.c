@@ -4,14 +4,21 @@
 #include <stdlib.h>
 #include <string.h>
 
-bool lud_empo_staging_create(lud_device *device, const lud_empo_features *features, int64_t max_states,
-                             int64_t max_entries, lud_empo_staging *s) {
+bool lud_empo_staging_create(lud_device *device, const lud_empo_features *features, const lud_empo_walk *walk,
+                             int64_t max_states, int64_t max_entries, lud_empo_staging *s) {
     *s = (lud_empo_staging){.device = device, .features = features};
+    if (walk->read) {
+        s->paths = lud_empo_paths_create(features, walk);
+        s->of_goals = calloc((size_t)features->layout.n_goals * LUD_EMPO_GOAL_PATHS, sizeof *s->of_goals);
+        if (!s->paths || !s->of_goals) return false;
+    }
     return lud_empo_staging_room(s, max_states, max_entries);
 }
 
 void lud_empo_staging_free(lud_empo_staging *s) {
     lud_arrays_free(&s->arrays);
+    lud_empo_paths_destroy(s->paths);
+    free(s->of_goals);
     *s = (lud_empo_staging){0};
 }
 
@@ -32,6 +39,12 @@ bool lud_empo_staging_room(lud_empo_staging *s, int64_t n_states, int64_t n_entr
     LUD_TAKE(a, in->entry_state, entries);
     LUD_TAKE(a, in->entry_agent, entries);
     LUD_TAKE(a, in->entry_cell, entries);
+    if (s->paths) {
+        LUD_TAKE(a, in->state_paths, n * (size_t)lud_empo_state_paths(s->features->layout.n_humans));
+        LUD_TAKE(a, in->standing, n);
+        LUD_TAKE(a, in->entry_paths, entries * LUD_EMPO_GOAL_PATHS);
+        LUD_TAKE(a, in->entry_alone, entries);
+    }
     s->max_states = a->failed ? 0 : n_states;
     s->max_entries = a->failed ? 0 : n_entries;
     return !a->failed;
@@ -47,6 +60,20 @@ void lud_empo_staging_state(lud_empo_staging *s, int64_t i, const int32_t *recor
         memcpy(s->host.interactive + i * LUD_EMPO_INTERACTIVE, record + f->interactive_at,
                LUD_EMPO_INTERACTIVE * sizeof(float));
     memcpy(s->host.grid + (size_t)i * cells, record + f->grid_at, cells * sizeof(int32_t));
+    if (!s->paths) return;
+    s->of_record = record;
+    s->host.standing[i] = lud_empo_paths_find(
+        s->paths, record, s->of_goals, s->host.state_paths + i * lud_empo_state_paths(f->layout.n_humans));
+}
+
+/* Of the state that was encoded last. */
+static void encode_paths(lud_empo_staging *s, int64_t i, const int32_t *record, int column) {
+    float *to = s->host.entry_paths + i * LUD_EMPO_GOAL_PATHS;
+    assert(record == s->of_record);
+    (void)record;
+    memset(to, 0, LUD_EMPO_GOAL_PATHS * sizeof *to);
+    if (column >= 0) memcpy(to, s->of_goals + column * LUD_EMPO_GOAL_PATHS, LUD_EMPO_GOAL_PATHS * sizeof *to);
+    s->host.entry_alone[i] = to[LUD_EMPO_ALONE];
 }
 
 void lud_empo_staging_entry(lud_empo_staging *s, int64_t i, int64_t row, const int32_t *record, int h,
@@ -63,23 +90,25 @@ void lud_empo_staging_entry(lud_empo_staging *s, int64_t i, int64_t row, const i
     const int32_t *rectangle = f->goals + 4 * (f->layout.goal_begin[h] + goal);
     for (int k = 0; k < LUD_EMPO_GOAL; k++)
         in->entry_goal[i * LUD_EMPO_GOAL + k] = goal < 0 ? 0.0f : (float)rectangle[k];
+    if (s->paths) encode_paths(s, i, record, goal < 0 ? -1 : f->layout.goal_begin[h] + goal);
 }
 
 /* ---- inputs as a list ---- */
 
-enum { STATE_INPUTS = 4, INPUTS = 9 };
+enum { STATE_INPUTS = 6, INPUTS = 13 };
 
 typedef struct input {
     int value;     /* of the graph */
     void *pointer; /* the address of the pointer in `sent` */
     const void *host;
-    size_t row_bytes;
+    size_t row_bytes; /* 0: there is no such input */
 } input;
 
 /* Those of states first, then those of entries. */
 static void list_inputs(lud_empo_staging *s, const lud_empo_graph *g, input list[INPUTS]) {
     const size_t n_agents = (size_t)s->features->grid->n_agents, n_cells = (size_t)s->features->grid->n_cells,
-                 number = sizeof(float);
+                 number = sizeof(float), paths = s->paths ? number : 0,
+                 of_state = (size_t)lud_empo_state_paths(s->features->layout.n_humans);
     lud_empo_inputs *sent = &s->sent;
     const lud_empo_inputs *host = &s->host;
     const input all[INPUTS] = {
@@ -87,11 +116,15 @@ static void list_inputs(lud_empo_staging *s, const lud_empo_graph *g, input list
         {g->agents, &sent->agents, host->agents, LUD_EMPO_AGENT * n_agents * number},
         {g->interactive, &sent->interactive, host->interactive, LUD_EMPO_INTERACTIVE * number},
         {g->grid, &sent->grid, host->grid, n_cells * number},
+        {g->state_paths, &sent->state_paths, host->state_paths, of_state * paths},
+        {g->standing, &sent->standing, host->standing, paths},
         {g->entry_state, &sent->entry_state, host->entry_state, number},
         {g->entry_agent, &sent->entry_agent, host->entry_agent, number},
         {g->entry_cell, &sent->entry_cell, host->entry_cell, number},
         {g->entry_features, &sent->entry_features, host->entry_features, LUD_EMPO_AGENT * number},
-        {g->entry_goal, &sent->entry_goal, host->entry_goal, LUD_EMPO_GOAL * number}};
+        {g->entry_goal, &sent->entry_goal, host->entry_goal, LUD_EMPO_GOAL * number},
+        {g->entry_paths, &sent->entry_paths, host->entry_paths, LUD_EMPO_GOAL_PATHS * paths},
+        {g->entry_alone, &sent->entry_alone, host->entry_alone, paths}};
     memcpy(list, all, sizeof all);
 }
 
@@ -100,8 +133,9 @@ void lud_empo_staging_pack(lud_empo_staging *s, int64_t n, int64_t n_entries, lu
     assert(n <= s->max_states && n_entries <= s->max_entries);
     list_inputs(s, &(lud_empo_graph){0}, list);
     for (int i = 0; i < INPUTS; i++)
-        lud_upload_batch_add(upload, list[i].pointer, list[i].host,
-                             (size_t)(i < STATE_INPUTS ? n : n_entries) * list[i].row_bytes);
+        if (list[i].row_bytes > 0)
+            lud_upload_batch_add(upload, list[i].pointer, list[i].host,
+                                 (size_t)(i < STATE_INPUTS ? n : n_entries) * list[i].row_bytes);
 }
 
 void lud_empo_staging_bind(lud_empo_staging *s, lud_nn *net, const lud_empo_graph *g, int64_t first,
@@ -109,6 +143,7 @@ void lud_empo_staging_bind(lud_empo_staging *s, lud_nn *net, const lud_empo_grap
     input list[INPUTS];
     list_inputs(s, g, list);
     for (int i = 0; i < INPUTS; i++) {
+        if (list[i].row_bytes == 0) continue;
         const char *sent;
         memcpy(&sent, list[i].pointer, sizeof sent);
         lud_nn_bind(net, list[i].value,
@@ -122,8 +157,9 @@ static void upload(lud_empo_staging *s, lud_nn *net, const lud_empo_graph *g, in
     input list[INPUTS];
     list_inputs(s, g, list);
     for (int i = first; i < last; i++)
-        lud_device_upload(s->device, lud_nn_value(net, list[i].value), list[i].host,
-                          (size_t)n * list[i].row_bytes);
+        if (list[i].row_bytes > 0)
+            lud_device_upload(s->device, lud_nn_value(net, list[i].value), list[i].host,
+                              (size_t)n * list[i].row_bytes);
 }
 
 void lud_empo_staging_states(lud_empo_staging *s, lud_nn *net, const lud_empo_graph *g, int64_t n,

@@ -5,12 +5,14 @@
 
 #include "learn/empo/memory/features.h"
 #include "learn/empo/networks/networks.h"
+#include "learn/empo/networks/paths.h"
 #include "learn/nn/arrays.h"
 #include "learn/nn/upload_batch.h"
 
 /* The inputs of a graph, one array each. */
 typedef struct lud_empo_inputs {
     float *global, *agents, *interactive, *entry_features, *entry_goal;
+    float *state_paths, *standing, *entry_paths, *entry_alone; /* null without paths */
     int32_t *grid, *entry_state, *entry_agent, *entry_cell;
 } lud_empo_inputs;
 
@@ -18,15 +20,18 @@ typedef struct lud_empo_staging {
     lud_device *device;
     const lud_empo_features *features;
     int64_t max_states, max_entries;
+    lud_empo_paths *paths;    /* null: networks do not read them */
+    const int32_t *of_record; /* whose goals these are: */
+    float *of_goals;          /* [n_goals][LUD_EMPO_GOAL_PATHS] */
     lud_arrays arrays;
     lud_empo_inputs host,
         sent; /* sent: in device memory, after lud_empo_staging_pack and lud_upload_batch_send */
 } lud_empo_staging;
 
-/* Takes the memory for so many states and entries at once; the features must outlive it. False when memory is
- * out; freeing is safe in any case. */
-bool lud_empo_staging_create(lud_device *device, const lud_empo_features *features, int64_t max_states,
-                             int64_t max_entries, lud_empo_staging *staging);
+/* Takes the memory for so many states and entries at once; the features must outlive it. walk: what paths
+ * follow from, where networks read them. False when memory is out; freeing is safe in any case. */
+bool lud_empo_staging_create(lud_device *device, const lud_empo_features *features, const lud_empo_walk *walk,
+                             int64_t max_states, int64_t max_entries, lud_empo_staging *staging);
 /* Safe on a zeroed struct. */
 void lud_empo_staging_free(lud_empo_staging *staging);
 /* Makes room for so many at least; what was encoded before is lost. False when memory is out. */

@@ -30,6 +30,7 @@ lud_empo_shape lud_empo_shape_of(const lud_empo_features *f) {
     s.height = f->height;
     s.width = f->width;
     s.n_agents = f->grid->n_agents;
+    s.n_humans = f->layout.n_humans;
     if (s.max_agents < s.n_agents) s.max_agents = s.n_agents;
     return s;
 }
@@ -161,6 +162,12 @@ lud_empo_graph lud_empo_declare_inputs(lud_nn *net, const lud_empo_shape *s, int
     g.entry_cell = lud_nn_input_on(net, g.entries, LUD_NN_I32, 1, 0);
     g.entry_features = lud_nn_input_on(net, g.entries, LUD_NN_REAL, LUD_EMPO_AGENT, 0);
     g.entry_goal = lud_nn_input_on(net, g.entries, LUD_NN_REAL, LUD_EMPO_GOAL, 0);
+    if (s->walk.read) {
+        g.state_paths = lud_nn_input(net, lud_empo_state_paths(s->n_humans));
+        g.standing = lud_nn_input(net, 1);
+        g.entry_paths = lud_nn_input_on(net, g.entries, LUD_NN_REAL, LUD_EMPO_GOAL_PATHS, 0);
+        g.entry_alone = lud_nn_input_on(net, g.entries, LUD_NN_REAL, 1, 0);
+    }
     g.cell_maps = lud_nn_input_on(net, g.cells, LUD_NN_REAL, n_cells, 0);
     return g;
 }
@@ -179,10 +186,12 @@ lud_empo_graph lud_empo_declare(lud_nn *net, const lud_empo_shape *s, unsigned h
     if (heads & (LUD_EMPO_V_H_E | LUD_EMPO_X_H))
         shared_agent = lud_empo_agent_encoder(net, &g, s, "v_h_e.agent_encoder");
     if (heads & LUD_EMPO_V_H_E) {
-        const int parts[3] = {lud_nn_gather(net, shared_state, g.entry_state),
-                              lud_empo_goal_encoder(net, &g, s, "v_h_e.goal_encoder"), shared_agent};
-        const int raw = lud_empo_value_head(net, lud_nn_concat(net, parts, 3), s, "v_h_e.value_head", 1,
-                                            s->dropout[LUD_NET_V_H_E], STREAM_V_H_E);
+        const int parts[4] = {lud_nn_gather(net, shared_state, g.entry_state),
+                              lud_empo_goal_encoder(net, &g, s, "v_h_e.goal_encoder"), shared_agent,
+                              g.entry_paths};
+        int raw = lud_empo_value_head(net, lud_nn_concat(net, parts, s->walk.read ? 4 : 3), s,
+                                      "v_h_e.value_head", 1, s->dropout[LUD_NET_V_H_E], STREAM_V_H_E);
+        if (s->walk.read) raw = lud_nn_add(net, raw, g.entry_alone);
         g.v_h_e = lud_empo_clamped(net, raw, 0.0, 1.0);
     }
     if (heads & LUD_EMPO_X_H) {
@@ -210,9 +219,11 @@ lud_empo_graph lud_empo_declare(lud_nn *net, const lud_empo_shape *s, unsigned h
         g.q_r = robot_value(net, raw, s, LUD_MAP_NEG_SOFTPLUS, &g.q_r_z);
     }
     if (heads & LUD_EMPO_V_R) {
-        const int parts[2] = {fixed_state, lud_empo_state_encoder(net, &g, s, "v_r.own_state_encoder")};
-        const int raw = lud_empo_value_head(net, lud_nn_concat(net, parts, 2), s, "v_r.value_head", 1,
-                                            s->dropout[LUD_NET_V_R], STREAM_V_R);
+        const int parts[3] = {fixed_state, lud_empo_state_encoder(net, &g, s, "v_r.own_state_encoder"),
+                              g.state_paths};
+        int raw = lud_empo_value_head(net, lud_nn_concat(net, parts, s->walk.read ? 3 : 2), s,
+                                      "v_r.value_head", 1, s->dropout[LUD_NET_V_R], STREAM_V_R);
+        if (s->walk.read && s->log_space) raw = lud_nn_add(net, raw, g.standing);
         g.v_r = robot_value(net, raw, s, LUD_MAP_NEG_SOFTPLUS_NEG, &g.v_r_z);
     }
     return g;

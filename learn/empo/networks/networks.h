@@ -12,6 +12,7 @@
 #pragma once
 
 #include "learn/empo/memory/features.h"
+#include "learn/empo/networks/paths.h"
 #include "learn/empo/stages.h"
 #include "learn/nn/nn.h"
 
@@ -30,6 +31,7 @@ typedef enum lud_empo_head {
 typedef struct lud_empo_shape {
     int64_t height, width; /* of the grid */
     int64_t n_agents;      /* of the world */
+    int n_humans;          /* people among them */
     int64_t n_actions;     /* joint robot actions */
     int64_t hidden;        /* F: width of heads and state features */
     int64_t goal_features, agent_embedding, position_features, agent_features;
@@ -37,10 +39,12 @@ typedef struct lud_empo_shape {
     lud_grid_form form;            /* how grid words become channels */
     double dropout[LUD_EMPO_NETS]; /* of the hidden layers of each head */
     double eta, xi;
-    double x_h_floor; /* lower end of X_h's range */
-    bool z_space;     /* Q_r and V_r emit z, see output maps */
-    bool log_space;   /* they emit ln(-value), see output maps */
-    bool dueling;     /* Q_r has a stream for the state and one for the joint robot actions */
+    double x_h_floor;   /* lower end of X_h's range */
+    bool z_space;       /* Q_r and V_r emit z, see output maps */
+    bool log_space;     /* they emit ln(-value), see output maps */
+    lud_empo_walk walk; /* what paths follow from, where V_h^e and V_r read them and are what is to be added
+                         * to the estimates that these give; V_r only in log space */
+    bool dueling;       /* Q_r has a stream for the state and one for the joint robot actions */
 } lud_empo_shape;
 
 /* Defaults of the learner (hidden 256, dropout 0.5, eta 1.1, xi 1); grid, agents, actions: the caller's. */
@@ -56,14 +60,16 @@ typedef struct lud_empo_graph {
     int entries, cells;                    /* axes */
     int grid, global, agents, interactive; /* inputs on axis 0: I32 words[height * width], reals */
     int entry_state;                       /* on entries: row of the state (I32) */
-    int entry_agent, entry_cell; /* on entries: agent number, its cell y * width + x, height * width when
-                                    it is nowhere (I32) */
-    int entry_features;          /* on entries: the agent's 13 features */
-    int entry_goal;              /* on entries: (x1, y1, x2, y2), for V_h^e */
-    int cell_maps;               /* on cells: filled by lud_empo_prepare */
-    int v_h_e, x_h;              /* on entries: [1] */
-    int y, u_r, q_r, v_r;        /* on axis 0: [1], [1], [n_actions], [1] */
-    int q_r_z, v_r_z;            /* z-space outputs, or ln(1 - value) in log space; -1 without either */
+    int entry_agent, entry_cell;  /* on entries: agent number, its cell y * width + x, height * width when
+                                     it is nowhere (I32) */
+    int entry_features;           /* on entries: the agent's 13 features */
+    int entry_goal;               /* on entries: (x1, y1, x2, y2), for V_h^e */
+    int state_paths, standing;    /* with paths, on axis 0: numbers, ln(-V_r) for each remaining step */
+    int entry_paths, entry_alone; /* on entries: numbers, estimate of V_h^e */
+    int cell_maps;                /* on cells: filled by lud_empo_prepare */
+    int v_h_e, x_h;               /* on entries: [1] */
+    int y, u_r, q_r, v_r;         /* on axis 0: [1], [1], [n_actions], [1] */
+    int q_r_z, v_r_z;             /* z-space outputs, or ln(1 - value) in log space; -1 without either */
 } lud_empo_graph;
 
 /* Heads that can run apart, as two networks at the same time: those on people (V_h^e, X_h) and those on

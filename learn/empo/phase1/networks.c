@@ -112,7 +112,8 @@ static bool make_run(lud_empo_human_net *n, lud_error *error) {
                 r->person[entry] = h;
                 r->goal[entry] = g;
             }
-    return lud_empo_staging_create(n->device, &n->features, r->chunk, r->entries, &r->staging) &&
+    return lud_empo_staging_create(n->device, &n->features, &n->shape.walk, r->chunk, r->entries,
+                                   &r->staging) &&
            make_inference(n, false, &r->q, error) &&
            (!n->marginal || make_inference(n, true, &r->marginal, error));
 }

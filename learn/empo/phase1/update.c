@@ -94,8 +94,8 @@ static bool make_arrays(lud_empo_phase1_update *t) {
     LUD_TAKE_ON_DEVICE(&t->arrays, t->target, numbers);
     LUD_TAKE_ON_DEVICE(&t->arrays, t->mask, numbers);
     LUD_TAKE_ON_DEVICE(&t->arrays, t->loss, numbers);
-    return !t->arrays.failed &&
-           lud_empo_staging_create(t->device, &t->net->features, t->n, t->n * t->goals, &t->staging);
+    return !t->arrays.failed && lud_empo_staging_create(t->device, &t->net->features, &t->net->shape.walk,
+                                                        t->n, t->n * t->goals, &t->staging);
 }
 
 lud_status lud_empo_phase1_update_create(lud_empo_human_net *net, const lud_empo_replay *replay,

@@ -162,6 +162,7 @@ static void choose_met(lud_automatic *a, options *o, const world_size *w) {
     for (int net = 0; net < LUD_EMPO_NETS; net++) lud_automatic_set(a, &s->warmup[net], 0, NULL);
     lud_automatic_set(a, &s->beta_r_ramp, 0, "values are those of the final policy at any time");
     lud_automatic_set(a, &s->v_r_network, 1, "for what was not met");
+    lud_automatic_set(a, &o->path_features, 1, "how far people have to walk is known, not learned");
     choose_networks(a, o, w);
 }
 

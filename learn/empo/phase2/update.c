@@ -173,7 +173,8 @@ static bool make_arrays(lud_empo_update *t) {
     if (complete)
         t->device->ops->fill(t->device, t->n * t->n_actions, 1.0 / (double)t->n_actions, d->uniform);
     return complete && lud_empo_values_start_ability(t->values, &t->ability) &&
-           lud_empo_staging_create(t->device, t->values->features, t->n, t->n * t->n_entries, &t->staging);
+           lud_empo_staging_create(t->device, t->values->features, &t->values->shape.walk, t->n,
+                                   t->n * t->n_entries, &t->staging);
 }
 
 static void queue_update(void *update);

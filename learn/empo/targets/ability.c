@@ -11,7 +11,7 @@ bool lud_empo_ability_start(lud_empo_ability *p) {
     p->arrays.device = p->entry_arrays.device = p->device;
     LUD_TAKE(&p->arrays, p->weight, most);
     LUD_TAKE(&p->arrays, p->weight_host, most);
-    return lud_empo_staging_create(p->device, p->features, 0, 0, &p->staging) && !p->arrays.failed;
+    return lud_empo_staging_create(p->device, p->features, p->walk, 0, 0, &p->staging) && !p->arrays.failed;
 }
 
 void lud_empo_ability_free(lud_empo_ability *p) {

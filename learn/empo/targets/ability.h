@@ -19,6 +19,7 @@ typedef struct lud_empo_ability {
     const lud_empo_table *table; /* of V_h^e, or the network and its limits: */
     lud_nn *net;
     const lud_empo_graph *graph;
+    const lud_empo_walk *walk;       /* of its shape */
     int64_t max_states, max_entries; /* of a pass */
     uint64_t *n_grown;               /* counts times that device memory was taken anew */
 

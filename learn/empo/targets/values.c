@@ -47,12 +47,26 @@ static int64_t width_of(const lud_empo_values *v) {
     return layout->n_robot_actions > v->n_entries ? layout->n_robot_actions : v->n_entries;
 }
 
-/* The smallest chance of a goal: X_h is at least that where some goal is always within reach. */
+/* X_h is at least that where some goal is always within reach. */
 static double least_weight(const lud_empo_features *f) {
-    double least = INFINITY;
-    for (int g = 0; g < f->layout.n_goals; g++)
-        if (f->goal_weight[g] > 0 && f->goal_weight[g] < least) least = f->goal_weight[g];
-    return fmin(least, 0.5);
+    return fmin(lud_empo_features_least_weight(f), 0.5);
+}
+
+/* Least X_h of the closed form and of tables: far below any real one, but -X_h^-xi stays finite. */
+static double power_floor(const lud_empo_features *f, const lud_empo_learner_options *o) {
+    return o->x_h_floor > 0 ? o->x_h_floor : 1e-3 * least_weight(f);
+}
+
+static lud_empo_walk walk_of(const lud_empo_features *f, const lud_empo_learner_options *o) {
+    const lud_empo_theory *theory = &o->theory;
+    return (lud_empo_walk){.read = o->path_features,
+                           .gamma_h = theory->gamma_h,
+                           .gamma_r = theory->gamma_r,
+                           .zeta = theory->zeta,
+                           .xi = theory->xi,
+                           .eta = theory->eta,
+                           .power_floor = power_floor(f, o),
+                           .mean = theory->aggregate == LUD_EMPO_MEAN};
 }
 
 static lud_empo_shape shape_of(const lud_empo_features *f, const lud_empo_learner_options *o) {
@@ -71,6 +85,7 @@ static lud_empo_shape shape_of(const lud_empo_features *f, const lud_empo_learne
     s.z_space = o->z_space;
     s.log_space = o->log_space;
     s.dueling = o->dueling;
+    s.walk = walk_of(f, o);
     return s;
 }
 
@@ -135,6 +150,7 @@ bool lud_empo_values_start_ability(lud_empo_values *v, lud_empo_ability *ability
                                   .table = v->tables[LUD_NET_V_H_E],
                                   .net = w->nets[LIGHT],
                                   .graph = &w->graphs[LIGHT],
+                                  .walk = &v->shape.walk,
                                   .max_states = w->chunk,
                                   .max_entries = w->entries,
                                   .n_grown = &v->n_grown};
@@ -144,7 +160,8 @@ bool lud_empo_values_start_ability(lud_empo_values *v, lud_empo_ability *ability
 static bool make_staging(lud_empo_values *v) {
     struct lud_empo_workspace *w = v->workspace;
     return LUD_TAKE(&w->arrays, w->exponents, (size_t)v->shape.n_actions) &&
-           lud_empo_staging_create(v->device, v->features, w->chunk, w->entries, &w->staging) &&
+           lud_empo_staging_create(v->device, v->features, &v->shape.walk, w->chunk, w->entries,
+                                   &w->staging) &&
            make_first_entries(v) && lud_empo_values_start_ability(v, &w->ability);
 }
 
@@ -376,11 +393,6 @@ static void read_tables(lud_empo_values *v, int64_t n, const int32_t *const *rec
 
 /* ---- closed forms ---- */
 
-/* Least X_h of the closed form and of tables: far below any real one, but -X_h^-xi stays finite. */
-static double power_floor(const lud_empo_values *v) {
-    return v->options->x_h_floor > 0 ? v->options->x_h_floor : 1e-3 * least_weight(v->features);
-}
-
 /* Whether X_h is wanted and has no network. */
 static bool needs_power(const lud_empo_values *v) {
     return v->workspace->query.want == LUD_WANT_ALL && !v->options->stages.x_h_network;
@@ -397,7 +409,8 @@ static void queue_closing(lud_empo_values *v) {
         lud_empo_policy_by(v->device, n, n_actions, exponents, v->q_r, v->pi_r, w->scratch);
         return;
     }
-    ops->map(v->device, (lud_map){LUD_MAP_CLAMP, power_floor(v), 1e30}, n * n_humans, v->x_h, v->x_h);
+    ops->map(v->device, (lud_map){LUD_MAP_CLAMP, power_floor(v->features, v->options), 1e30}, n * n_humans,
+             v->x_h, v->x_h);
     if (!v->options->stages.u_r_network)
         lud_empo_intrinsic_reward(v->device, n, n_humans, theory->xi, theory->eta, v->x_h, v->y, v->u_r,
                                   w->scratch);
@@ -537,7 +550,7 @@ void lud_empo_values_copy(lud_empo_values *v, unsigned nets) {
 }
 
 double lud_empo_values_power_floor(const lud_empo_values *v) {
-    return power_floor(v);
+    return power_floor(v->features, v->options);
 }
 
 void lud_empo_values_visit(lud_empo_values *v, lud_checkpoint *checkpoint) {

@@ -1,0 +1,38 @@
+/* Fewest actions in which an agent of a multigrid comes to a place, from everywhere at once. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum { LUD_GRID_NO_PATH = UINT16_MAX };
+
+/* Who walks. */
+typedef struct lud_grid_walker {
+    int key;      /* colour of the key that is carried, -1: none */
+    bool rocks;   /* pushes rocks */
+    bool cleared; /* as if doors were open and nothing lay about */
+} lud_grid_walker;
+
+/* Actions that entering each cell takes: cost[n_cells], 1 a step, 2 a door that has to be opened first or, in
+ * a grid that is cleared, whatever was in the way; 0: it cannot be entered. words: kernels/grid_code.h. Other
+ * agents are taken to step aside. */
+void lud_grid_entering(const int32_t *words, int n_cells, lud_grid_walker walker, uint8_t *cost);
+
+/* The fewest actions (a turn to the left or right, or entering what is in front) from every cell and
+ * direction (east, south, west, north) into one of the cells marked in into[height * width]: actions[height *
+ * width][4], LUD_GRID_NO_PATH where no path leads there. `closed`: marked cells that cannot be entered count
+ * as reached by who faces them and would enter. memory[lud_grid_paths_words] is working memory. */
+void lud_grid_paths_to(const uint8_t *cost, int height, int width, const uint8_t *into, bool closed,
+                       uint16_t *actions, int32_t *memory);
+size_t lud_grid_paths_words(int height, int width);
+
+/* Paths that were found, by the arrangement of things that they are in: most arrangements are asked for again
+ * at once. */
+typedef struct lud_grid_paths_kept lud_grid_paths_kept;
+/* So many fields of paths for an arrangement, about `bytes` in all. Null when memory is out. */
+lud_grid_paths_kept *lud_grid_paths_kept_create(int n_cells, int n_fields, size_t bytes);
+void lud_grid_paths_kept_destroy(lud_grid_paths_kept *kept);
+/* actions[n_fields][n_cells][4] of an arrangement[n_cells], until the next call; *known: whether they are
+ * those of the arrangement already, else the caller fills them. */
+uint16_t *lud_grid_paths_kept_of(lud_grid_paths_kept *kept, const uint8_t *arrangement, bool *known);

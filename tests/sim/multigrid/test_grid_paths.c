@@ -1,0 +1,219 @@
+/* Paths of a multigrid, against walking through everything that the world's own steps allow. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "sim/multigrid/grid_observe.h"
+#include "sim/multigrid/grid_paths.h"
+#include "sim/scenario.h"
+#include "sim/support_grids.h"
+
+enum { HEIGHT = 6, WIDTH = 7, CELLS = HEIGHT * WIDTH, N_MAPS = 60, N_FROM = 8, MOST_SEEN = 4096 };
+
+/* A map in whose inside every cell is one of `cells`, and a person somewhere. */
+static lud_scenario *make_world(const char *const inside[CELLS]) {
+    char text[2048];
+    int n = snprintf(text, sizeof text,
+                     "ludus: 1\nname: paths\nworld: multigrid\nmultigrid:\n  max_steps: 1000\n"
+                     "  actions: object\n  map: |\n");
+    for (int c = 0; c < CELLS; c++)
+        n += snprintf(text + n, sizeof text - (size_t)n, "%s%s%s", c % WIDTH ? " " : "    ", inside[c],
+                      c % WIDTH == WIDTH - 1 ? "\n" : "");
+    lud_scenario *scenario;
+    lud_error error = {0};
+    if (lud_scenario_read("paths.yaml", text, (size_t)n, NULL, 0, &scenario, &error))
+        fail_msg("%s", error.text);
+    return scenario;
+}
+
+/* What tells two states apart but for the time. */
+typedef struct look {
+    int32_t words[CELLS];
+    float agent[LUD_GRID_AGENT_FEATURES];
+} look;
+
+static look look_at(const lud_model *model, const uint8_t *state) {
+    const lud_grid_model *m = (const lud_grid_model *)model;
+    look l;
+    lud_grid_encode_words(m, state, false, HEIGHT, WIDTH, l.words);
+    lud_grid_encode_agents(m, state, false, m->colour_count, l.agent);
+    return l;
+}
+
+static bool is_inside(const look *l, const int32_t r[4]) {
+    return l->agent[0] >= (float)r[0] && l->agent[0] <= (float)r[2] && l->agent[1] >= (float)r[1] &&
+           l->agent[1] <= (float)r[3];
+}
+
+/* Fewest actions into the rectangle by turning, walking and opening, in breadth; LUD_GRID_NO_PATH: never. */
+static int walk_through(const lud_model *model, const uint8_t *start, const int32_t rectangle[4]) {
+    static look seen[MOST_SEEN];
+    static uint8_t states[MOST_SEEN][64];
+    static int depth[MOST_SEEN];
+    static const char *const names[] = {"left", "right", "forward", "toggle"};
+    const size_t bytes = model->layout.state_bytes;
+    int n = 1;
+    assert_true(bytes <= sizeof states[0]);
+    memcpy(states[0], start, bytes);
+    seen[0] = look_at(model, start);
+    depth[0] = 0;
+    for (int i = 0; i < n; i++) {
+        if (is_inside(&seen[i], rectangle)) return depth[i];
+        for (int k = 0; k < 4; k++) {
+            int32_t action = 0;
+            while (strcmp(model->layout.actions[0].names[action], names[k]) != 0) action++;
+            lud_successors found = {0};
+            lud_error error = {0};
+            assert_int_equal(model->world->successors(model, states[i], &action, &found, &error), LUD_OK);
+            assert_int_equal(found.n, 1);
+            const look next = look_at(model, found.states);
+            int j = 0;
+            while (j < n && memcmp(&seen[j], &next, sizeof next) != 0) j++;
+            if (j == n) {
+                assert_true(n < MOST_SEEN);
+                memcpy(states[n], found.states, bytes);
+                seen[n] = next;
+                depth[n++] = depth[i] + 1;
+            }
+            lud_successors_free(&found);
+        }
+    }
+    return LUD_GRID_NO_PATH;
+}
+
+/* The person takes a key that lies about in hand; false: there is none. */
+static bool take_key(lud_grid_scene *scene) {
+    for (int i = 0; i < scene->n_pieces; i++) {
+        lud_grid_piece *piece = &scene->pieces[i];
+        if (piece->object.type != LUD_KEY) continue;
+        scene->agents[0].carries = true;
+        scene->agents[0].carried = piece->object;
+        *piece = scene->pieces[--scene->n_pieces];
+        return true;
+    }
+    return false;
+}
+
+/* The person stands somewhere else. */
+static void place(lud_grid_scene *scene, random_source *source) {
+    int c;
+    do c = (int)random_below(source, CELLS);
+    while (scene->cells[c].ground.type != LUD_EMPTY || scene->cells[c].piece >= 0);
+    scene->agents[0].x = c % WIDTH;
+    scene->agents[0].y = c / WIDTH;
+    scene->agents[0].direction = random_below(source, 4);
+}
+
+static int path_of(const lud_model *model, const uint8_t *state, lud_grid_walker walker,
+                   const int32_t rectangle[4]) {
+    uint8_t cost[CELLS], into[CELLS];
+    uint16_t actions[4 * CELLS];
+    int32_t memory[12 * CELLS];
+    const look l = look_at(model, state);
+    assert_int_equal(lud_grid_paths_words(HEIGHT, WIDTH), sizeof memory / sizeof *memory);
+    lud_grid_entering(l.words, CELLS, walker, cost);
+    for (int c = 0; c < CELLS; c++)
+        into[c] = c % WIDTH >= rectangle[0] && c % WIDTH <= rectangle[2] && c / WIDTH >= rectangle[1] &&
+                  c / WIDTH <= rectangle[3];
+    lud_grid_paths_to(cost, HEIGHT, WIDTH, into, false, actions, memory);
+    int direction = 0;
+    while (l.agent[2 + direction] == 0.0f) direction++;
+    return actions[4 * ((int)l.agent[1] * WIDTH + (int)l.agent[0]) + direction];
+}
+
+/* With few things in the way, since each doubles the states to walk through. */
+static void draw_map(random_source *source, const char *inside[CELLS]) {
+    static const char *const open[] = {"..", "..", "..", "..", "Sw", "We", "We"}, *const things[] = {
+                                                                                      "Cr", "Lr", "Lb", "Kr",
+                                                                                      "Ro"};
+    enum { THINGS = 5 };
+    for (int c = 0; c < CELLS; c++) {
+        const int x = c % WIDTH, y = c / WIDTH;
+        const bool wall = x == 0 || y == 0 || x == WIDTH - 1 || y == HEIGHT - 1;
+        inside[c] = wall ? "We" : open[random_below(source, sizeof open / sizeof *open)];
+    }
+    for (int k = 0; k < THINGS; k++)
+        inside[WIDTH * (1 + (int)random_below(source, HEIGHT - 2)) + 1 +
+               (int)random_below(source, WIDTH - 2)] =
+            things[random_below(source, sizeof things / sizeof *things)];
+    inside[WIDTH + 1] = "Ay";
+}
+
+static void draw_rectangle(random_source *source, int32_t r[4]) {
+    r[0] = 1 + (int32_t)random_below(source, WIDTH - 2);
+    r[1] = 1 + (int32_t)random_below(source, HEIGHT - 2);
+    r[2] = r[0] + (int32_t)random_below(source, 2);
+    r[3] = r[1] + (int32_t)random_below(source, 2);
+}
+
+/* Compares from some places of a map: as it is, with and without a key in hand; or cleared, where what is in
+ * the way is as a door that anybody can open, which is what the map `walked` has there. Returns how many
+ * paths there were. */
+static int compare(const char *const given[CELLS], const char *const walked[CELLS], bool cleared,
+                   random_source *source) {
+    lud_scenario *const worlds[2] = {make_world(given), make_world(walked)};
+    int found = 0;
+    for (int i = 0; i < N_FROM; i++) {
+        int32_t rectangle[4];
+        uint8_t state[2][64] = {{0}};
+        const random_source before = *source;
+        bool key = false;
+        for (int k = 0; k < 2; k++) {
+            const lud_model *model = worlds[k]->model;
+            lud_grid_scene *scene = lud_grid_scene_create(model);
+            lud_error error = {0};
+            assert_true(model->layout.state_bytes <= sizeof state[k]);
+            model->world->reset(model, (lud_range){.n = 1, .tick = &(uint32_t){0}}, state[k]);
+            lud_grid_scene_read(scene, model, state[k]);
+            *source = before;
+            draw_rectangle(source, rectangle);
+            place(scene, source);
+            if (!cleared && random_chance(source, 0.5)) key = take_key(scene);
+            if (lud_grid_scene_write(scene, model, state[k], &error)) fail_msg("%s", error.text);
+            lud_grid_scene_destroy(scene);
+        }
+        const lud_grid_walker walker = {.key = key ? LUD_RED : -1, .cleared = cleared};
+        const int expected = walk_through(worlds[1]->model, state[1], rectangle);
+        assert_int_equal(path_of(worlds[0]->model, state[0], walker, rectangle), expected);
+        found += expected != LUD_GRID_NO_PATH && expected > 0;
+    }
+    for (int k = 0; k < 2; k++) lud_scenario_destroy(worlds[k]);
+    return found;
+}
+
+static void test_as_everything_lies(void **unused) {
+    (void)unused;
+    random_source source = {1};
+    int found = 0;
+    for (int i = 0; i < N_MAPS; i++) {
+        const char *map[CELLS];
+        draw_map(&source, map);
+        found += compare(map, map, false, &source);
+    }
+    assert_true(found > N_MAPS);
+}
+
+static void test_cleared(void **unused) {
+    (void)unused;
+    random_source source = {2};
+    int found = 0;
+    for (int i = 0; i < N_MAPS; i++) {
+        const char *map[CELLS], *open[CELLS];
+        draw_map(&source, map);
+        for (int c = 0; c < CELLS; c++) open[c] = strchr("LKR", map[c][0]) ? "Cr" : map[c];
+        found += compare(map, open, true, &source);
+    }
+    assert_true(found > N_MAPS);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_as_everything_lies),
+                                       cmocka_unit_test(test_cleared)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
