@@ -466,7 +466,7 @@ double lud_empo_met_cautious(const lud_empo_met *m, int level, double v_r) {
 }
 
 /* Deviations of surprises by which V_r at the rim is taken to be worse than it is on average. */
-static const double doubt = 1.0;
+static const double doubt = 2.0;
 
 void lud_empo_met_surprise(lud_empo_met *m, int level, double taken, double became) {
     enum { AT_FIRST = 100, LATER = 2000 };

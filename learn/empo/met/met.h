@@ -92,7 +92,7 @@ void lud_empo_met_scale(lud_empo_met *met, int64_t node, int level, const float 
 /* Robots choose what looks best, and among guesses that is on average what was guessed too well (the
  * optimiser's curse; Smith and Winkler, Management Science 52, 2006). A look-ahead over guesses hands this
  * on, a little more at every step. So V_r at the rim is taken to be worse than what is said, by a factor for
- * which robots who come there by choice are pleasantly surprised, on average by one standard deviation of
+ * which robots who come there by choice are pleasantly surprised, on average by two standard deviations of
  * these surprises: a lower bound instead of a guess. It follows from what V_r was taken to be, and what one
  * step of look-ahead then made of it. The other one is V_r with this factor, which whoever asks the networks
  * applies (learn/empo/met/asker.h). */
