@@ -299,13 +299,14 @@ static void of_goal(const lud_empo_paths *p, int g, double left, float *to) {
 
 float lud_empo_paths_find(lud_empo_paths *p, const int32_t *record, float *of_goals, float *of_state) {
     const lud_empo_layout *layout = &p->features->layout;
+    static const double most = 40.0;     /* whatever the exponents of the theory make of it */
     static const double scale = 1.0 / 8; /* logarithms of what counts go from -8 to 8 or so */
     const double left = steps_left(record);
     double log_v_r[WALKS];
     for (int h = 0; h < layout->n_humans; h++) find_distances(p, record, h);
     for (int g = 0; g < layout->n_goals; g++) of_goal(p, g, left, of_goals + g * LUD_EMPO_GOAL_PATHS);
     for (int k = 0; k < WALKS; k++) {
-        log_v_r[k] = log(-standing(p, k, left));
+        log_v_r[k] = fmin(fmax(log(-standing(p, k, left)), -most), most);
         of_state[k] = (float)(log_v_r[k] * scale);
         (void)reward(p, k, left);
         for (int h = 0; h < layout->n_humans; h++)

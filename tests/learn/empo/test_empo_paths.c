@@ -238,6 +238,23 @@ static void errands_are_as_near_as_they_are(void **unused) {
     lud_scenario_destroy(scenario);
 }
 
+/* Numbers stay finite whatever the theory. */
+static void no_exponent_is_too_large(void **unused) {
+    (void)unused;
+    fixture f;
+    float of_goals[GOALS][LUD_EMPO_GOAL_PATHS], of_state[NUMBERS];
+    start(&f);
+    lud_empo_paths_destroy(f.paths);
+    lud_empo_walk extreme = walk;
+    extreme.xi = extreme.eta = 1e6;
+    extreme.gamma_h = extreme.gamma_r = 0;
+    f.paths = lud_empo_paths_create(&f.features, &extreme);
+    assert_non_null(f.paths);
+    assert_true(fabsf(find(&f, 12, of_goals, of_state)) <= 40);
+    for (int i = 0; i < NUMBERS; i++) assert_true(fabsf(of_state[i]) <= 8);
+    end(&f);
+}
+
 /* What is kept of arrangements changes nothing. */
 static void asked_again_it_says_the_same(void **unused) {
     (void)unused;
@@ -261,6 +278,7 @@ int main(void) {
         cmocka_unit_test(what_is_in_the_way_is_told_apart),
         cmocka_unit_test(standing_is_the_sum_over_remaining_steps),
         cmocka_unit_test(errands_are_as_near_as_they_are),
+        cmocka_unit_test(no_exponent_is_too_large),
         cmocka_unit_test(asked_again_it_says_the_same),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
