@@ -198,8 +198,9 @@ void lud_empo_trust_print(const lud_empo_trust *t, const lud_empo_met_figures *m
         return;
     }
     lud_text_append(out, "no: %s\n",
-                    t->residual > most_residual ? "values disagree with what follows from them"
-                                                : "what comes is not what values at the start say");
+                    t->residual > most_residual  ? "values disagree with what follows from them"
+                    : t->returned > t->predicted ? "what comes is better than what values at the start say"
+                                                 : "what comes is worse than what values at the start say");
     char most[16];
     if (met->forgotten > 0)
         lud_text_append(out, "  %" PRId64 " states had to be forgotten: raise met_memory above %s\n",
