@@ -34,7 +34,6 @@ struct lud_empo_paths {
     int *rising;          /* [n_goals] distances, sorted */
     double *power;        /* [n_humans] */
     double half_a_goal;   /* X_h of who reaches the least likely goal half the time, about */
-    double soon_enough;   /* X_h of half the least likely goal */
     lud_arrays arrays;
 };
 
@@ -209,12 +208,11 @@ static void find_errands(lud_empo_paths *p, const int32_t *record, int robot, in
     for (int colour = 0; colour < LUD_COLOURS; colour++) {
         const uint16_t *door = fields + (DOOR + colour - 1) * p->n_places,
                        *key = fields + (KEY + colour - 1) * p->n_places;
-        int needs = door[w.place];
-        if (w.key != colour) {
-            const int further = from_key(p, colour, door);
-            needs = key[w.place] == LUD_GRID_NO_PATH || further == LUD_GRID_NO_PATH ? LUD_GRID_NO_PATH
-                                                                                    : key[w.place] + further;
-        }
+        const bool holds = w.key == colour;
+        if (!holds && key[w.place] == LUD_GRID_NO_PATH) continue;
+        const int opens = holds ? door[w.place] : from_key(p, colour, door);
+        if (opens == LUD_GRID_NO_PATH) continue;
+        const int needs = opens + (holds ? 0 : key[w.place]);
         if (needs < soonest[1 + colour]) soonest[1 + colour] = needs;
     }
 }
