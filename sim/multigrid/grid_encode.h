@@ -60,13 +60,14 @@ LUD_HD static inline void lud_grid_write_agent(const lud_grid_model *m, const ui
     const uint8_t byte = state[m->at.agent + (uint32_t)i];
     const int carried = m->n_classes > 2 ? state[m->at.carried + (uint32_t)i] : 0;
     memcpy(to, m->place[cell], sizeof *m->place);
-    for (int k = 0; k < 4; k++) to[2 + k] = k == (byte & LUD_AGENT_DIRECTION) ? 1.0f : 0.0f;
-    to[6] = (m->can[i] & LUD_CAN_ENTER_MAGIC_WALLS) != 0;
-    to[7] = (m->can[i] & LUD_CAN_PUSH_ROCKS) != 0;
-    memcpy(to + 8, m->carry[carried], sizeof *m->carry);
-    to[10] = (byte & LUD_AGENT_PAUSED) != 0;
-    to[11] = (byte & LUD_AGENT_TERMINATED) != 0;
-    to[12] = (float)((byte >> LUD_AGENT_FORCED_SHIFT) - 1);
+    for (int k = 0; k < 4; k++)
+        to[LUD_GRID_AGENT_DIRECTION + k] = k == (byte & LUD_AGENT_DIRECTION) ? 1.0f : 0.0f;
+    to[LUD_GRID_AGENT_ENTERS_MAGIC] = (m->can[i] & LUD_CAN_ENTER_MAGIC_WALLS) != 0;
+    to[LUD_GRID_AGENT_PUSHES_ROCKS] = (m->can[i] & LUD_CAN_PUSH_ROCKS) != 0;
+    memcpy(to + LUD_GRID_AGENT_CARRIED_TYPE, m->carry[carried], sizeof *m->carry);
+    to[LUD_GRID_AGENT_PAUSED] = (byte & LUD_AGENT_PAUSED) != 0;
+    to[LUD_GRID_AGENT_TERMINATED] = (byte & LUD_AGENT_TERMINATED) != 0;
+    to[LUD_GRID_AGENT_FORCED] = (float)((byte >> LUD_AGENT_FORCED_SHIFT) - 1);
 }
 
 /* First feature of the kill, pause, disabling and control buttons, and features of each. */
@@ -102,7 +103,7 @@ LUD_HD static inline void lud_grid_write_interactive(const lud_grid_model *m, co
             const uint8_t *control = &state[m->at.control + 2u * f->slot];
             to[2] = (control[1] & LUD_CONTROL_ENABLED) != 0;
             to[5] = (float)((control[1] >> LUD_CONTROL_RECORDED_SHIFT) - 1);
-            to[6] = (control[1] & LUD_CONTROL_AWAITING) != 0;
+            to[LUD_GRID_AGENT_ENTERS_MAGIC] = (control[1] & LUD_CONTROL_AWAITING) != 0;
             continue;
         }
         int condition = lud_grid_condition(m, state, f->slot);

@@ -121,11 +121,12 @@ static float inverse(int largest) {
 
 static void agent_scales(const lud_grid_model *m, float *scale) {
     for (int f = 0; f < LUD_GRID_AGENT_FEATURES; f++) scale[f] = 1.0f;
-    scale[0] = inverse(m->width);
-    scale[1] = inverse(m->height);
-    scale[8] = inverse(base_channel(LUD_KEY));
-    scale[9] = inverse(LUD_COLOURS);
-    scale[12] = inverse(m->n_agents ? m->model.layout.actions[0].n_discrete : 1); /* nobody may be there */
+    scale[LUD_GRID_AGENT_X] = inverse(m->width);
+    scale[LUD_GRID_AGENT_Y] = inverse(m->height);
+    scale[LUD_GRID_AGENT_CARRIED_TYPE] = inverse(base_channel(LUD_KEY));
+    scale[LUD_GRID_AGENT_CARRIED_COLOUR] = inverse(LUD_COLOURS);
+    scale[LUD_GRID_AGENT_FORCED] =
+        inverse(m->n_agents ? m->model.layout.actions[0].n_discrete : 1); /* nobody may be there */
 }
 
 /* What the two functions above look up. */
@@ -302,7 +303,7 @@ static void observe_partial_cells(const lud_grid_model *m, const uint8_t *state,
 static void fill_scales(const lud_grid_model *m, const char *part, float *scale) {
     if (strcmp(part, "globals") == 0) {
         for (int f = 0; f < LUD_GRID_GLOBALS; f++) scale[f] = 1.0f;
-        scale[0] = inverse((int)m->spec.max_steps);
+        scale[LUD_GRID_AGENT_X] = inverse((int)m->spec.max_steps);
     } else if (strcmp(part, "self") == 0) {
         agent_scales(m, scale);
     } else if (strcmp(part, "agents") == 0) {

@@ -24,11 +24,25 @@ enum {
     LUD_GRID_MAX_VIEW = 31,
     LUD_GRID_CELL_NUMBERS = 6,
     LUD_GRID_GLOBALS = 4,
-    LUD_GRID_AGENT_FEATURES = 13,
     LUD_GRID_INTERACTIVE = 96,
     /* A cell outside the light of a partial view: type nothing with door state 3, which no other cell has. */
     LUD_GRID_WORD_UNSEEN = LUD_CODE_EMPTY | 3 << LUD_CODE_DOOR_SHIFT
 };
+
+/* An agent's features. */
+typedef enum lud_grid_agent_feature {
+    LUD_GRID_AGENT_X,
+    LUD_GRID_AGENT_Y,
+    LUD_GRID_AGENT_DIRECTION, /* east, south, west, north */
+    LUD_GRID_AGENT_ENTERS_MAGIC = LUD_GRID_AGENT_DIRECTION + 4,
+    LUD_GRID_AGENT_PUSHES_ROCKS,
+    LUD_GRID_AGENT_CARRIED_TYPE,
+    LUD_GRID_AGENT_CARRIED_COLOUR,
+    LUD_GRID_AGENT_PAUSED,
+    LUD_GRID_AGENT_TERMINATED,
+    LUD_GRID_AGENT_FORCED,
+    LUD_GRID_AGENT_FEATURES
+} lud_grid_agent_feature;
 
 /* Describes the observation parts in the layout and prepares what is constant in them; false when memory is
  * out. */

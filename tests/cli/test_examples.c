@@ -213,6 +213,6 @@ int main(void) {
     char folder[] = "/tmp/ludus-examples-XXXXXX";
     if (!mkdtemp(folder) || chdir(folder)) return 1;
     const int failed = cmocka_run_group_tests(tests, NULL, NULL);
-    if (failed == 0 && system("rm -rf ./*") != 0) return 1;
+    if (failed == 0 && (system("rm -rf ./*") != 0 || rmdir(folder) != 0)) return 1;
     return failed;
 }

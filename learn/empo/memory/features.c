@@ -91,14 +91,14 @@ const float *lud_empo_features_agent(const lud_empo_features *f, const int32_t *
 
 int32_t lud_empo_features_cell(const lud_empo_features *f, const int32_t *record, int agent) {
     const float *own = lud_empo_features_agent(f, record, agent);
-    const int x = (int)own[0], y = (int)own[1];
+    const int x = (int)own[LUD_GRID_AGENT_X], y = (int)own[LUD_GRID_AGENT_Y];
     const bool inside = x >= 0 && y >= 0 && x < f->width && y < f->height;
     return inside ? y * f->width + x : f->height * f->width;
 }
 
 bool lud_empo_features_achieved(const lud_empo_features *f, const int32_t *record, int h, int goal) {
     const float *own = lud_empo_features_agent(f, record, f->layout.humans[h]);
-    const int x = (int)own[0], y = (int)own[1];
+    const int x = (int)own[LUD_GRID_AGENT_X], y = (int)own[LUD_GRID_AGENT_Y];
     const int32_t *r = f->goals + 4 * (f->layout.goal_begin[h] + goal);
     return x >= r[0] && y >= r[1] && x <= r[2] && y <= r[3];
 }

@@ -31,14 +31,12 @@ struct lud_empo_actor {
     lud_arena *arena;
     int n;
     lud_empo_environments env;
-    int64_t *last_step; /* [n] steps after which the episode ends, 0: no limit but the world's */
-    int64_t *node;      /* [n] */
-    int *level;         /* [n] */
-    uint8_t *chosen;    /* [n] robots came to the present state by choice, not to explore */
-    bool *fresh;        /* [n] expanded just now */
-    int64_t *asked;     /* [n] those, and their levels */
-    int *asked_level;   /* [n] */
-    double *taken;      /* [n] what V_r was taken to be in a state at the rim; 0: none to be compared with */
+    int64_t *last_step;    /* [n] steps after which the episode ends, 0: no limit but the world's */
+    int64_t *node;         /* [n] */
+    int *level;            /* [n] */
+    bool *fresh;           /* [n] expanded just now */
+    int64_t *asked;        /* [n] those, and their levels */
+    int *asked_level;      /* [n] */
     double *record, *row;  /* [record_doubles], [n_goals + 1] */
     int32_t *joint;        /* [n_agents] */
     lud_empo_kinds *kinds; /* with restart_from: configurations, and then also */
@@ -131,7 +129,6 @@ static lud_status restart(lud_empo_actor *a, int e, bool *restarted, lud_error *
 static lud_status begin_episode(lud_empo_actor *a, int e, lud_error *error) {
     bool restarted;
     const lud_words walks = draw(a, e, NOBODY, LUD_PURPOSE_EXPLORE, LANE_WALK);
-    a->chosen[e] = false;
     a->destination[e] = a->walker && lud_unit(walks.v[0]) < share_of_walks ? NONE_YET : NOWHERE;
     lud_empo_environments_begin(&a->env, e);
     LUD_TRY(restart(a, e, &restarted, error));
@@ -160,18 +157,16 @@ lud_status lud_empo_actor_create(const lud_empo_learner_options *options, lud_em
         a->last_step = lud_arena_take_array(a->arena, n, sizeof *a->last_step);
         a->node = lud_arena_take_array(a->arena, n, sizeof *a->node);
         a->level = lud_arena_take_array(a->arena, n, sizeof *a->level);
-        a->chosen = lud_arena_take_array(a->arena, n, sizeof *a->chosen);
         a->destination = lud_arena_take_array(a->arena, n, sizeof *a->destination);
         a->fresh = lud_arena_take_array(a->arena, n, sizeof *a->fresh);
         a->asked = lud_arena_take_array(a->arena, n, sizeof *a->asked);
         a->asked_level = lud_arena_take_array(a->arena, n, sizeof *a->asked_level);
-        a->taken = lud_arena_take_array(a->arena, n, sizeof *a->taken);
         a->record = lud_arena_take_array(a->arena, (size_t)a->layout->record_doubles, sizeof *a->record);
         a->row = lud_arena_take_array(a->arena, (size_t)a->layout->n_goals + 1, sizeof *a->row);
         a->joint = lud_arena_take_array(a->arena, (size_t)a->model->layout.n_agents, sizeof *a->joint);
         a->shown = lud_arena_take_array(a->arena, a->model->layout.state_bytes, 1);
-        complete = a->shown && a->chosen && a->destination && a->fresh && a->asked && a->asked_level &&
-                   a->taken && a->last_step && a->node && a->level && a->record && a->row && a->joint;
+        complete = a->shown && a->destination && a->fresh && a->asked && a->asked_level && a->last_step &&
+                   a->node && a->level && a->record && a->row && a->joint;
         if (complete) memset(a->fresh, 0, n * sizeof *a->fresh);
     }
     if (complete && options->restart_from == LUD_EMPO_CONFIGURATIONS)
@@ -201,20 +196,12 @@ void lud_empo_actor_destroy(lud_empo_actor *a) {
 
 /* ---- stepping ---- */
 
-/* What counts of V_r in the state that environment e is in. */
-static double v_r_of(lud_empo_actor *a, int e) {
-    lud_empo_met_row(a->met, a->node[e], a->level[e], a->row);
-    return a->row[a->layout->n_goals];
-}
-
 static lud_status expand_all(lud_empo_actor *a, lud_error *error) {
     for (int e = 0; e < a->n; e++) {
         LUD_TRY(lud_empo_met_add(a->met, lud_empo_environments_state(&a->env, e), &a->node[e], error));
         a->level[e] = lud_empo_met_level(a->met, lud_empo_environments_state(&a->env, e));
         lud_empo_met_visit_node(a->met, a->node[e]);
-        a->taken[e] = 0;
         if (lud_empo_met_expanded(a->met, a->node[e])) continue;
-        if (a->chosen[e] && !lud_empo_met_sure(a->met, a->node[e])) a->taken[e] = v_r_of(a, e);
         LUD_TRY(lud_empo_met_expand(a->met, a->node[e], error));
         a->fresh[e] = true;
     }
@@ -287,12 +274,11 @@ static void choose_robots(lud_empo_actor *a, int e, double epsilon) {
     const bool walks = a->destination[e] != NOWHERE,
                explores = lud_unit(explore.v[0]) < (walks ? fmin(epsilon, stumbling) : epsilon);
     int32_t action = (int32_t)lud_below(explore.v[1], (uint32_t)n);
-    a->chosen[e] = !explores && !walks;
     if (walks && !explores) {
         walk_robots(a, e);
         return;
     }
-    if (a->chosen[e]) {
+    if (!explores && !walks) {
         lud_empo_met_look(a->met, a->node[e], a->level[e], a->record);
         action = lud_empo_draw(a->record + a->layout->pi_r, n, lud_unit53(w.v[0], w.v[1]));
     }
@@ -330,7 +316,6 @@ lud_status lud_empo_actor_step(lud_empo_actor *a, const lud_empo_now *now, doubl
         lud_empo_met_settle(a->met, a->node[e], tolerance);
         if (a->kinds)
             lud_empo_kinds_act(a->kinds, lud_empo_environments_state(&a->env, e), promise_of(a, a->node[e]));
-        if (a->taken[e] < 0) lud_empo_met_surprise(a->met, a->level[e], a->taken[e], v_r_of(a, e));
         choose_people(a, e, lud_empo_met_policies(a->met, a->node[e], a->level[e]), now->epsilon_h);
         choose_robots(a, e, now->epsilon_r);
         const lud_words w = draw(a, e, NOBODY, LUD_PURPOSE_TRANSITION, LANE_STEP);
@@ -355,8 +340,6 @@ void lud_empo_actor_visit(lud_empo_actor *a, const char *prefix, lud_checkpoint 
         lud_checkpoint_limit(checkpoint, text, (uint64_t)a->last_step[e], LUD_CHECKPOINT_MOST);
     snprintf(text, sizeof text, "%scounts", prefix);
     lud_checkpoint_bytes(checkpoint, text, &a->counts, sizeof a->counts);
-    snprintf(text, sizeof text, "%schosen", prefix);
-    lud_checkpoint_bytes(checkpoint, text, a->chosen, (size_t)a->n * sizeof *a->chosen);
     snprintf(text, sizeof text, "%sdestination", prefix);
     lud_checkpoint_tensor(checkpoint, text, LUD_TENSOR_I32, 1, (const int64_t[]){a->n}, a->destination);
     const lud_grid_spec *spec = lud_grid_model_spec(a->model);

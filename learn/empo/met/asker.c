@@ -28,11 +28,8 @@ lud_status lud_empo_ask(lud_empo_asker *a, int64_t n, const uint8_t *const *stat
     LUD_TRY(lud_empo_values_run(v, n, a->records, NULL, LUD_WANT_WORTH, 0.0, 0, error));
     lud_device_download(v->device, a->v_h_e, v->v_h_e, (size_t)n * goals * sizeof(float));
     lud_device_download(v->device, a->v_r, v->v_r, (size_t)n * sizeof(float));
-    for (int64_t i = 0; i < n; i++) {
-        const int level = lud_empo_met_level(a->met, states[i]);
-        const double v_r = (double)a->v_r[i] * lud_empo_met_annuity(a->met, level);
-        a->v_r[i] = (float)lud_empo_met_cautious(a->met, level, v_r);
-    }
+    for (int64_t i = 0; i < n; i++)
+        a->v_r[i] *= (float)lud_empo_met_annuity(a->met, lud_empo_met_level(a->met, states[i]));
     return LUD_OK;
 }
 

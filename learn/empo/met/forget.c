@@ -248,11 +248,6 @@ static void check(lud_empo_met *m, const char *prefix, lud_checkpoint *checkpoin
         }
         m->touched[node] = 1;
     }
-    for (int knot = 0; knot < m->n_knots && !lud_checkpoint_status(checkpoint, NULL); knot++)
-        if (!(fabs(m->caution[knot]) <= LUD_MET_MOST_CAUTION) || !(fabs(m->surprise[knot].mean) <= 1) ||
-            !(fabs(m->surprise[knot].square) <= 1) || m->surprises[knot] < 0)
-            lud_checkpoint_fail(checkpoint, LUD_ERROR_INPUT, "%scaution: %g makes no sense", prefix,
-                                m->caution[knot]);
     for (int64_t i = 0; i < m->n && !lud_checkpoint_status(checkpoint, NULL); i++)
         if (lud_empo_met_expanded(m, i) && !m->touched[i])
             lud_checkpoint_fail(checkpoint, LUD_ERROR_INPUT, "%sexpanded: state %lld is missing", prefix,
@@ -322,15 +317,10 @@ void lud_empo_met_visit(lud_empo_met *m, const char *prefix, lud_checkpoint *che
                   {"marks", m->marks, n * m->mark_words * sizeof *m->marks},
                   {"clock", &m->clock, sizeof m->clock},
                   {"computed", &m->computed, sizeof m->computed},
-                  {"forgotten", &m->forgotten, sizeof m->forgotten},
-                  {"surprises", m->surprises, (size_t)m->n_knots * sizeof *m->surprises}};
+                  {"forgotten", &m->forgotten, sizeof m->forgotten}};
     for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++)
         lud_checkpoint_bytes(checkpoint, name_of(text, prefix, arrays[i].name), arrays[i].data,
                              arrays[i].bytes);
-    lud_checkpoint_tensor(checkpoint, name_of(text, prefix, "caution"), LUD_TENSOR_F64, 1,
-                          (const int64_t[]){m->n_knots}, m->caution);
-    lud_checkpoint_tensor(checkpoint, name_of(text, prefix, "surprise"), LUD_TENSOR_F64, 2,
-                          (const int64_t[]){m->n_knots, 2}, &m->surprise[0].mean);
     lud_checkpoint_tensor(checkpoint, name_of(text, prefix, "known"), LUD_TENSOR_F32, 2,
                           (const int64_t[]){m->n, m->n_knots * (int64_t)m->stride}, m->known);
     for (int level = lud_met_first_level(m); level < m->n_levels; level++) {

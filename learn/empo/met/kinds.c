@@ -10,10 +10,11 @@
 #include "base/random.h"
 #include "learn/empo/memory/environments.h"
 #include "learn/nn/arrays.h"
+#include "sim/multigrid/grid_observe.h"
 
 #define NOBODY UINT32_MAX
 
-enum { MOST_KINDS = 4096, STATES = 32, SLOTS = 4 * MOST_KINDS, CARRIED_AT = 8 };
+enum { MOST_KINDS = 4096, STATES = 32, SLOTS = 4 * MOST_KINDS };
 
 enum { LEAVING = 16 }; /* drawn before one has to leave */
 enum { LANE_RESERVOIR = 0x500, LANE_LEAVE, LANE_SCALE, LANE_DRAW };
@@ -67,7 +68,8 @@ static uint64_t hash_of(lud_empo_kinds *k, const uint8_t *state) {
     float carried[2 * LUD_EMPO_MAX_AGENTS] = {0};
     lud_empo_features_encode(f, state, k->record);
     for (int i = 0; i < f->grid->n_agents; i++)
-        memcpy(carried + 2 * i, lud_empo_features_agent(f, k->record, i) + CARRIED_AT, 2 * sizeof *carried);
+        memcpy(carried + 2 * i, lud_empo_features_agent(f, k->record, i) + LUD_GRID_AGENT_CARRIED_TYPE,
+               2 * sizeof *carried);
     const uint64_t parts[2] = {XXH3_64bits(k->record + f->interactive_at,
                                            (size_t)(f->words - f->interactive_at) * sizeof *k->record),
                                XXH3_64bits(carried, 2 * (size_t)f->grid->n_agents * sizeof *carried)};

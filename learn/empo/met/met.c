@@ -282,9 +282,6 @@ void lud_empo_met_clear(lud_empo_met *m) {
     m->lowest = m->n_levels;
     m->closed = false;
     m->n_blocks = 0;
-    memset(m->caution, 0, sizeof m->caution);
-    memset(m->surprise, 0, sizeof m->surprise);
-    memset(m->surprises, 0, sizeof m->surprises);
     lud_met_hash_again(m);
 }
 
@@ -459,30 +456,6 @@ static void fill_block(lud_empo_met *m, int64_t node) {
         lud_met_between_knots(m, node, l, m->values);
         for (size_t k = 0; k < m->stride; k++) lud_met_row(m, node, l)[k] = (float)m->values[k];
     }
-}
-
-double lud_empo_met_cautious(const lud_empo_met *m, int level, double v_r) {
-    return fmin(v_r * exp(m->caution[m->clocked ? m->knot[level] : 0]), m->game.terminal_value);
-}
-
-/* Deviations of surprises by which V_r at the rim is taken to be worse than it is on average. */
-static const double doubt = 2.0;
-
-void lud_empo_met_surprise(lud_empo_met *m, int level, double taken, double became) {
-    enum { AT_FIRST = 100, LATER = 2000 };
-    /* a single one says little, however large: a person at the button is no reason to mistrust every door */
-    const double most = 0.1, surprise = log(became / taken);
-    const int knot = m->clocked ? m->knot[level] : 0;
-    if (!isfinite(surprise)) return;
-    const int64_t n = ++m->surprises[knot];
-    const double moves = 1.0 / (double)(n < LATER ? AT_FIRST + n : LATER),
-                 limited = fmin(fmax(surprise, -most), most);
-    lud_met_moments *s = &m->surprise[knot];
-    s->mean += moves * (limited - s->mean);
-    s->square += moves * (limited * limited - s->square);
-    const double spread = sqrt(fmax(s->square - s->mean * s->mean, 0.0)),
-                 moved = m->caution[knot] + moves * (limited + doubt * spread);
-    m->caution[knot] = fmin(fmax(moved, -LUD_MET_MOST_CAUTION), LUD_MET_MOST_CAUTION);
 }
 
 /* The row of a state at the rim, for what a network says of it. */

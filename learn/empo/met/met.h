@@ -89,15 +89,6 @@ const int32_t *lud_empo_met_knots(const lud_empo_met *met, int *n);
 void lud_empo_met_set(lud_empo_met *met, int64_t node, const float *v_h_e, const float *v_r);
 /* The same at one level that is not the end; at the knots worth changes in proportion. v_h_e[n_goals] */
 void lud_empo_met_scale(lud_empo_met *met, int64_t node, int level, const float *v_h_e, float v_r);
-/* Robots choose what looks best, and among guesses that is on average what was guessed too well (the
- * optimiser's curse; Smith and Winkler, Management Science 52, 2006). A look-ahead over guesses hands this
- * on, a little more at every step. So V_r at the rim is taken to be worse than what is said, by a factor for
- * which robots who come there by choice are pleasantly surprised, on average by two standard deviations of
- * these surprises: a lower bound instead of a guess. It follows from what V_r was taken to be, and what one
- * step of look-ahead then made of it. The other one is V_r with this factor, which whoever asks the networks
- * applies (learn/empo/met/asker.h). */
-void lud_empo_met_surprise(lud_empo_met *met, int level, double taken, double became);
-double lud_empo_met_cautious(const lud_empo_met *met, int level, double v_r);
 /* Marks every expanded state. */
 void lud_empo_met_mark_all(lud_empo_met *met);
 /* Computes all that is marked anew, and the states before where worth has changed by more than `tolerance` of

@@ -25,11 +25,7 @@ typedef struct lud_met_before {
     uint32_t node, next; /* a state that leads here; the next of these or LUD_MET_NONE */
 } lud_met_before;
 
-enum { LUD_MET_KNOTS = 8, LUD_MET_MOST_CAUTION = 2 };
-
-typedef struct lud_met_moments {
-    double mean, square; /* running means */
-} lud_met_moments;
+enum { LUD_MET_KNOTS = 8 };
 
 /* Working memory of a thread. */
 typedef struct lud_met_scratch {
@@ -91,9 +87,6 @@ struct lud_empo_met {
     lud_met_before *before;
     int64_t n_before, room_before;
 
-    double caution[LUD_MET_KNOTS];           /* [n_knots] logarithms of factors, */
-    lud_met_moments surprise[LUD_MET_KNOTS]; /* [n_knots] what they come from, */
-    int64_t surprises[LUD_MET_KNOTS];        /* [n_knots] and how many these are */
     uint32_t clock, expansion;
     int64_t computed, forgotten;
     /* working memory */

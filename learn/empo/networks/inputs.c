@@ -41,7 +41,7 @@ bool lud_empo_staging_room(lud_empo_staging *s, int64_t n_states, int64_t n_entr
     LUD_TAKE(a, in->entry_cell, entries);
     if (s->paths) {
         LUD_TAKE(a, in->state_paths, n * (size_t)lud_empo_state_paths(s->features->layout.n_humans));
-        LUD_TAKE(a, in->standing, n);
+        LUD_TAKE(a, in->helped, n);
         LUD_TAKE(a, in->entry_paths, entries * LUD_EMPO_GOAL_PATHS);
         LUD_TAKE(a, in->entry_alone, entries);
     }
@@ -62,7 +62,7 @@ void lud_empo_staging_state(lud_empo_staging *s, int64_t i, const int32_t *recor
     memcpy(s->host.grid + (size_t)i * cells, record + f->grid_at, cells * sizeof(int32_t));
     if (!s->paths) return;
     s->of_record = record;
-    s->host.standing[i] = lud_empo_paths_find(
+    s->host.helped[i] = lud_empo_paths_find(
         s->paths, record, s->of_goals, s->host.state_paths + i * lud_empo_state_paths(f->layout.n_humans));
 }
 
@@ -117,7 +117,7 @@ static void list_inputs(lud_empo_staging *s, const lud_empo_graph *g, input list
         {g->interactive, &sent->interactive, host->interactive, LUD_EMPO_INTERACTIVE * number},
         {g->grid, &sent->grid, host->grid, n_cells * number},
         {g->state_paths, &sent->state_paths, host->state_paths, of_state * paths},
-        {g->standing, &sent->standing, host->standing, paths},
+        {g->helped, &sent->helped, host->helped, paths},
         {g->entry_state, &sent->entry_state, host->entry_state, number},
         {g->entry_agent, &sent->entry_agent, host->entry_agent, number},
         {g->entry_cell, &sent->entry_cell, host->entry_cell, number},

@@ -12,7 +12,7 @@
 /* The inputs of a graph, one array each. */
 typedef struct lud_empo_inputs {
     float *global, *agents, *interactive, *entry_features, *entry_goal;
-    float *state_paths, *standing, *entry_paths, *entry_alone; /* null without paths */
+    float *state_paths, *helped, *entry_paths, *entry_alone; /* null without paths */
     int32_t *grid, *entry_state, *entry_agent, *entry_cell;
 } lud_empo_inputs;
 

@@ -164,7 +164,7 @@ lud_empo_graph lud_empo_declare_inputs(lud_nn *net, const lud_empo_shape *s, int
     g.entry_goal = lud_nn_input_on(net, g.entries, LUD_NN_REAL, LUD_EMPO_GOAL, 0);
     if (s->walk.read) {
         g.state_paths = lud_nn_input(net, lud_empo_state_paths(s->n_humans));
-        g.standing = lud_nn_input(net, 1);
+        g.helped = lud_nn_input(net, 1);
         g.entry_paths = lud_nn_input_on(net, g.entries, LUD_NN_REAL, LUD_EMPO_GOAL_PATHS, 0);
         g.entry_alone = lud_nn_input_on(net, g.entries, LUD_NN_REAL, 1, 0);
     }
@@ -223,7 +223,7 @@ lud_empo_graph lud_empo_declare(lud_nn *net, const lud_empo_shape *s, unsigned h
                               g.state_paths};
         int raw = lud_empo_value_head(net, lud_nn_concat(net, parts, s->walk.read ? 3 : 2), s,
                                       "v_r.value_head", 1, s->dropout[LUD_NET_V_R], STREAM_V_R);
-        if (s->walk.read && s->log_space) raw = lud_nn_add(net, raw, g.standing);
+        if (s->walk.read && s->log_space) raw = lud_nn_add(net, raw, g.helped);
         g.v_r = robot_value(net, raw, s, LUD_MAP_NEG_SOFTPLUS_NEG, &g.v_r_z);
     }
     return g;

@@ -64,7 +64,7 @@ typedef struct lud_empo_graph {
                                      it is nowhere (I32) */
     int entry_features;           /* on entries: the agent's 13 features */
     int entry_goal;               /* on entries: (x1, y1, x2, y2), for V_h^e */
-    int state_paths, standing;    /* with paths, on axis 0: numbers, ln(-V_r) for each remaining step */
+    int state_paths, helped;      /* with paths, on axis 0: numbers, ln(-V_r) for each remaining step */
     int entry_paths, entry_alone; /* on entries: numbers, estimate of V_h^e */
     int cell_maps;                /* on cells: filled by lud_empo_prepare */
     int v_h_e, x_h;               /* on entries: [1] */

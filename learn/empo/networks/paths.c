@@ -4,36 +4,38 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/kept.h"
 #include "kernels/grid_code.h"
 #include "learn/nn/arrays.h"
-#include "sim/multigrid/grid_paths.h"
-
-/* Places of an agent's features (sim/multigrid/grid_observe.h). */
-enum { DIRECTION = 2, ROCKS = 7, CARRIED_TYPE, CARRIED_COLOUR, PAUSED, TERMINATED };
+#include "sim/multigrid/grid_observe.h"
+#include "sim/multigrid/paths/grid_errands.h"
 
 static const double near_by = 16.0, soon = 4.0; /* actions */
 
-/* How many walks are looked at. */
-enum { WALKS = 2 };
+typedef enum walk_kind { AS_IT_LIES, CLEARED, HELPED, WALKS } walk_kind;
 
-/* What robots could do about what is in the way: push a rock, or open a locked door of one of the colours. */
-enum { ERRANDS = 1 + LUD_COLOURS, FIELDS = 1 + 2 * LUD_COLOURS, SCALES = 2 };
-/* Marks in an arrangement above the actions of entering: a rock, a locked door or a key of a colour. */
-enum { KIND_SHIFT = 2, ROCK = 1, DOOR = 2, KEY = DOOR + LUD_COLOURS };
+/* What is told of errands: the soonest push of a rock, opening of a door of each colour. */
+enum { ERRANDS = 1 + LUD_COLOURS, SCALES = 2 };
 
 struct lud_empo_paths {
     const lud_empo_features *features;
     lud_empo_walk walk;
     int n_cells, n_places, n_rectangles;
-    uint8_t *inside;                     /* [n_rectangles][n_cells] distinct goals; */
-    int *rectangle_of;                   /* [n_goals] each goal's */
-    lud_grid_paths_kept *goals, *things; /* paths to goals, and to what robots could do something about */
-    uint8_t *arrangement, *cost, *into;  /* [n_cells] in hand */
-    int32_t *memory;
-    int *distance[WALKS]; /* [n_goals] of the state in hand; LUD_GRID_NO_PATH: none */
-    int *rising;          /* [n_goals] distances, sorted */
-    double *power;        /* [n_humans] */
-    double half_a_goal;   /* X_h of who reaches the least likely goal half the time, about */
+    uint8_t *inside;   /* [n_rectangles][n_cells] distinct goals; */
+    int *rectangle_of; /* [n_goals] each goal's */
+    double *worth;     /* [n_worth] V_h^e of a walk of so many actions */
+    double *power_of;  /* [n_worth] what it is in X_h */
+    int n_worth;
+    lud_kept *to_goals, *of_robots;
+    uint8_t *arrangement, *lying; /* [n_cells] in hand; [n_humans][n_cells] as everything lies */
+    int32_t *view;                /* [n_cells + 2] a robot's, without agents */
+    int32_t *memory;              /* of searches */
+    void *seeking;                /* of errands */
+    int *distance[WALKS], *after; /* [n_goals] of the state in hand; LUD_GRID_NO_PATH: none */
+    int *rising;                  /* [n_goals] distances, sorted */
+    double *power;                /* [n_humans] */
+    double half_a_goal;           /* X_h of who reaches the least likely goal half the time, about */
+    lud_grid_errands errands;
     lud_arrays arrays;
 };
 
@@ -58,6 +60,10 @@ static void find_rectangles(lud_empo_paths *p) {
     }
 }
 
+static double worth_of(const lud_empo_walk *w, int distance) {
+    return distance < 2 ? 1.0 : pow(w->gamma_h, distance - 1);
+}
+
 lud_empo_paths *lud_empo_paths_create(const lud_empo_features *f, const lud_empo_walk *walk) {
     enum { KEPT_BYTES = 4 << 20 };
     lud_empo_paths *p = calloc(1, sizeof *p);
@@ -68,33 +74,44 @@ lud_empo_paths *lud_empo_paths_create(const lud_empo_features *f, const lud_empo
     p->walk = *walk;
     p->n_cells = f->height * f->width;
     p->n_places = 4 * p->n_cells;
+    p->n_worth = 2 * p->n_places; /* a walk comes to no place twice, and entering takes two actions at most */
     const size_t cells = (size_t)p->n_cells;
     LUD_TAKE(a, p->inside, n_goals * cells);
     LUD_TAKE(a, p->rectangle_of, n_goals);
+    LUD_TAKE(a, p->worth, (size_t)p->n_worth);
+    LUD_TAKE(a, p->power_of, (size_t)p->n_worth);
     LUD_TAKE(a, p->arrangement, cells);
-    LUD_TAKE(a, p->cost, cells);
-    LUD_TAKE(a, p->into, cells);
+    LUD_TAKE(a, p->lying, (size_t)f->layout.n_humans * cells);
+    LUD_TAKE(a, p->view, cells + 2);
     LUD_TAKE(a, p->memory, lud_grid_paths_words(f->height, f->width));
     for (int k = 0; k < WALKS; k++) LUD_TAKE(a, p->distance[k], n_goals);
+    LUD_TAKE(a, p->after, n_goals);
     LUD_TAKE(a, p->rising, n_goals);
     LUD_TAKE(a, p->power, (size_t)f->layout.n_humans);
+    p->seeking = malloc(lud_grid_errands_bytes(f->height, f->width));
     if (!a->failed) {
         find_rectangles(p);
+        for (int d = 0; d < p->n_worth; d++) {
+            p->worth[d] = worth_of(walk, d);
+            p->power_of[d] = lud_empo_power_of(p->worth[d], walk->zeta);
+        }
         const double least = lud_empo_features_least_weight(f);
         p->half_a_goal = isinf(least) ? 0.0 : 0.5 * least;
-        p->goals = lud_grid_paths_kept_create(p->n_cells, p->n_rectangles, KEPT_BYTES);
-        p->things = lud_grid_paths_kept_create(p->n_cells, FIELDS, KEPT_BYTES);
+        const size_t fields = (size_t)p->n_rectangles * (size_t)p->n_places;
+        p->to_goals = lud_kept_create(cells, fields * sizeof(uint16_t), KEPT_BYTES);
+        p->of_robots = lud_kept_create((cells + 2) * sizeof *p->view, sizeof(lud_grid_errands), KEPT_BYTES);
     }
-    if (p->goals && p->things) return p;
+    if (p->to_goals && p->of_robots && p->seeking) return p;
     lud_empo_paths_destroy(p);
     return NULL;
 }
 
 void lud_empo_paths_destroy(lud_empo_paths *p) {
     if (!p) return;
-    lud_grid_paths_kept_destroy(p->goals);
-    lud_grid_paths_kept_destroy(p->things);
+    lud_kept_destroy(p->to_goals);
+    lud_kept_destroy(p->of_robots);
     lud_arrays_free(&p->arrays);
+    free(p->seeking);
     free(p);
 }
 
@@ -110,119 +127,106 @@ static walker walker_of(const lud_empo_paths *p, const int32_t *record, int agen
     const float *own = lud_empo_features_agent(p->features, record, agent);
     const int32_t cell = lud_empo_features_cell(p->features, record, agent);
     int direction = 0;
-    while (direction < 3 && own[DIRECTION + direction] == 0.0f) direction++;
+    while (direction < 3 && own[LUD_GRID_AGENT_DIRECTION + direction] == 0.0f) direction++;
     return (walker){.own = own,
                     .cell = cell,
                     .place = 4 * cell + direction,
-                    .key = own[CARRIED_TYPE] == (float)LUD_CODE_KEY ? (int)own[CARRIED_COLOUR] : -1,
-                    .gone = own[TERMINATED] != 0.0f || cell == p->n_cells,
-                    .paused = own[PAUSED] != 0.0f};
-}
-
-static void find_paths(lud_empo_paths *p, const uint8_t *cost, const uint8_t *into, bool closed,
-                       uint16_t *to) {
-    lud_grid_paths_to(cost, p->features->height, p->features->width, into, closed, to, p->memory);
+                    .key = own[LUD_GRID_AGENT_CARRIED_TYPE] == (float)LUD_CODE_KEY
+                               ? (int)own[LUD_GRID_AGENT_CARRIED_COLOUR]
+                               : -1,
+                    .gone = own[LUD_GRID_AGENT_TERMINATED] != 0.0f || cell == p->n_cells,
+                    .paused = own[LUD_GRID_AGENT_PAUSED] != 0.0f};
 }
 
 /* ---- people and their goals ---- */
 
-/* Actions to all rectangles in a grid as somebody finds it: [n_rectangles][n_places]. */
-static const uint16_t *to_goals(lud_empo_paths *p, const int32_t *record, lud_grid_walker how) {
+/* Actions to all rectangles as p->arrangement takes them to enter cells: [n_rectangles][n_places]. */
+static const uint16_t *to_goals(lud_empo_paths *p) {
     bool known;
-    lud_grid_entering(record + p->features->grid_at, p->n_cells, how, p->arrangement);
-    uint16_t *actions = lud_grid_paths_kept_of(p->goals, p->arrangement, &known);
+    uint16_t *actions = lud_kept_of(p->to_goals, p->arrangement, &known);
     for (int k = 0; k < p->n_rectangles && !known; k++)
-        find_paths(p, p->arrangement, p->inside + (size_t)k * (size_t)p->n_cells, false,
-                   actions + (size_t)k * (size_t)p->n_places);
+        lud_grid_paths_to(p->arrangement, p->features->height, p->features->width,
+                          p->inside + (size_t)k * (size_t)p->n_cells, false,
+                          actions + (size_t)k * (size_t)p->n_places, p->memory);
     return actions;
 }
 
-/* Distances of person h to all its goals, under both walks. */
-static void find_distances(lud_empo_paths *p, const int32_t *record, int h) {
+/* How person h finds the grid, into p->arrangement; after an errand: as everything lies, but for what that
+ * changes. */
+static void arrange(lud_empo_paths *p, const int32_t *record, int h, lud_grid_walker how,
+                    const lud_grid_errand *errand) {
+    const int32_t *words = record + p->features->grid_at;
+    uint8_t *lying = p->lying + (size_t)h * (size_t)p->n_cells;
+    int32_t cells[2], changed[2];
+    if (!errand) {
+        lud_grid_entering(words, p->n_cells, how, p->arrangement);
+        if (!how.cleared) memcpy(lying, p->arrangement, (size_t)p->n_cells);
+        return;
+    }
+    memcpy(p->arrangement, lying, (size_t)p->n_cells);
+    const int n = lud_grid_errand_done(errand, p->features->width, words, cells, changed);
+    for (int i = 0; i < n; i++) p->arrangement[cells[i]] = lud_grid_entering_cell(changed[i], how);
+}
+
+/* Distances of everybody to all their goals, distance[n_goals]; errand: null or the one that is done. */
+static void find_distances(lud_empo_paths *p, const int32_t *record, bool cleared,
+                           const lud_grid_errand *errand, int *distance) {
     const lud_empo_features *f = p->features;
-    const int begin = f->layout.goal_begin[h], end = f->layout.goal_begin[h + 1];
-    const walker w = walker_of(p, record, f->layout.humans[h]);
-    for (int k = 0; k < WALKS; k++) {
-        const bool cleared = k == 1;
-        const lud_grid_walker how = {.key = w.key, .rocks = w.own[ROCKS] != 0.0f, .cleared = cleared};
-        const bool walks = !w.gone && (cleared || !w.paused);
-        const uint16_t *actions = walks ? to_goals(p, record, how) : NULL;
+    for (int h = 0; h < f->layout.n_humans; h++) {
+        const int begin = f->layout.goal_begin[h], end = f->layout.goal_begin[h + 1];
+        const walker w = walker_of(p, record, f->layout.humans[h]);
+        const lud_grid_walker how = {
+            .key = w.key, .rocks = w.own[LUD_GRID_AGENT_PUSHES_ROCKS] != 0.0f, .cleared = cleared};
+        const uint16_t *actions = NULL;
+        if (!w.gone && (cleared || !w.paused)) {
+            arrange(p, record, h, how, errand);
+            actions = to_goals(p);
+        }
         for (int g = begin; g < end; g++)
-            p->distance[k][g] = lud_empo_features_achieved(f, record, h, g - begin) ? 0
-                                : actions ? actions[p->rectangle_of[g] * p->n_places + w.place]
-                                          : LUD_GRID_NO_PATH;
+            distance[g] = lud_empo_features_achieved(f, record, h, g - begin) ? 0
+                          : actions ? actions[p->rectangle_of[g] * p->n_places + w.place]
+                                    : LUD_GRID_NO_PATH;
     }
 }
 
 /* ---- robots and what is in the way ---- */
 
-static int kind_of(lud_grid_cell cell) {
-    if (cell.type == LUD_CHANNEL_ROCK) return ROCK;
-    if (cell.type == LUD_CODE_DOOR && cell.door == 3) return DOOR + cell.colour;
-    return cell.type == LUD_CODE_KEY ? KEY + cell.colour : 0;
+/* What a robot could do, whoever else is where. */
+static const lud_grid_errands *errands_of(lud_empo_paths *p, const int32_t *record, const walker *w) {
+    const lud_empo_features *f = p->features;
+    const lud_grid_seeker robot = {
+        .walker = {.key = w->key, .rocks = w->own[LUD_GRID_AGENT_PUSHES_ROCKS] != 0.0f},
+        .carries = w->own[LUD_GRID_AGENT_CARRIED_TYPE] >= 0.0f,
+        .place = w->place};
+    bool known;
+    for (int c = 0; c < p->n_cells; c++) p->view[c] = record[f->grid_at + c] | 7 << LUD_CODE_AGENT_SHIFT;
+    p->view[p->n_cells] = robot.place;
+    p->view[p->n_cells + 1] = 4 * robot.walker.key + 2 * robot.walker.rocks + robot.carries;
+    lud_grid_errands *found = lud_kept_of(p->of_robots, p->view, &known);
+    if (!known) lud_grid_errands_find(p->view, f->height, f->width, &robot, found, p->seeking);
+    return found;
 }
 
-/* Actions to things of every kind as a robot finds the grid, fields[FIELDS][n_places]; p->arrangement says
- * what there is. */
-static const uint16_t *to_things(lud_empo_paths *p, const int32_t *record, lud_grid_walker how) {
-    bool known, any[FIELDS] = {false};
-    const int32_t *words = record + p->features->grid_at;
-    lud_grid_entering(words, p->n_cells, how, p->cost);
-    for (int c = 0; c < p->n_cells; c++)
-        p->arrangement[c] = (uint8_t)(p->cost[c] | kind_of(lud_grid_code_fields(words[c])) << KIND_SHIFT);
-    uint16_t *actions = lud_grid_paths_kept_of(p->things, p->arrangement, &known);
-    for (int c = 0; c < p->n_cells && !known; c++)
-        if (p->arrangement[c] >> KIND_SHIFT) any[(p->arrangement[c] >> KIND_SHIFT) - 1] = true;
-    for (int k = 0; k < FIELDS && !known; k++) {
-        uint16_t *to = actions + (size_t)k * (size_t)p->n_places;
-        for (int c = 0; c < p->n_cells; c++) p->into[c] = p->arrangement[c] >> KIND_SHIFT == k + 1;
-        if (any[k])
-            find_paths(p, p->cost, p->into, true, to);
-        else
-            memset(to, 0xff, (size_t)p->n_places * sizeof *to);
-    }
-    return actions;
-}
-
-/* Fewest actions from beside a key of this colour to what the field leads to. */
-static int from_key(const lud_empo_paths *p, int colour, const uint16_t *field) {
-    const int width = p->features->width;
-    const int beside[4] = {1, width, -1, -width};
-    int least = LUD_GRID_NO_PATH;
-    for (int c = width; c < p->n_cells - width; c++) {
-        if (p->arrangement[c] >> KIND_SHIFT != KEY + colour) continue;
-        for (int k = 0; k < 4; k++)
-            for (int d = 0; d < 4; d++)
-                if (field[4 * (c + beside[k]) + d] < least) least = field[4 * (c + beside[k]) + d];
-    }
-    return least;
-}
-
-/* Fewest actions to each errand by a robot; left as they are where another is there sooner. */
-static void find_errands(lud_empo_paths *p, const int32_t *record, int robot, int soonest[ERRANDS]) {
-    const walker w = walker_of(p, record, p->features->layout.robots[robot]);
-    const lud_grid_walker how = {.key = w.key, .rocks = w.own[ROCKS] != 0.0f};
-    if (w.gone || w.paused) return;
-    const uint16_t *fields = to_things(p, record, how);
-    if (how.rocks && fields[w.place] < soonest[0]) soonest[0] = fields[w.place];
-    for (int colour = 0; colour < LUD_COLOURS; colour++) {
-        const uint16_t *door = fields + (DOOR + colour - 1) * p->n_places,
-                       *key = fields + (KEY + colour - 1) * p->n_places;
-        const bool holds = w.key == colour;
-        if (!holds && key[w.place] == LUD_GRID_NO_PATH) continue;
-        const int opens = holds ? door[w.place] : from_key(p, colour, door);
-        if (opens == LUD_GRID_NO_PATH) continue;
-        const int needs = opens + (holds ? 0 : key[w.place]);
-        if (needs < soonest[1 + colour]) soonest[1 + colour] = needs;
+static void find_errands(lud_empo_paths *p, const int32_t *record) {
+    const lud_empo_layout *layout = &p->features->layout;
+    p->errands.n = 0;
+    for (int r = 0; r < layout->n_robots; r++) {
+        const walker w = walker_of(p, record, layout->robots[r]);
+        if (!w.gone && !w.paused) lud_grid_errands_add(&p->errands, errands_of(p, record, &w));
     }
 }
 
 /* to[SCALES][ERRANDS]: how near the robots are to each errand; 0: it is none. */
-static void tell_errands(lud_empo_paths *p, const int32_t *record, float *to) {
+static void tell_errands(const lud_empo_paths *p, const int32_t *record, float *to) {
     static const double scale[SCALES] = {16.0, 64.0}; /* actions */
     int soonest[ERRANDS];
     for (int e = 0; e < ERRANDS; e++) soonest[e] = LUD_GRID_NO_PATH;
-    for (int r = 0; r < p->features->layout.n_robots; r++) find_errands(p, record, r, soonest);
+    for (int i = 0; i < p->errands.n; i++) {
+        const lud_grid_errand *errand = &p->errands.list[i];
+        const lud_grid_cell cell = lud_grid_code_fields(record[p->features->grid_at + errand->cell]);
+        int *of = &soonest[errand->direction < 0 ? 1 + cell.colour : 0];
+        if (errand->actions < *of) *of = errand->actions;
+    }
     for (int s = 0; s < SCALES; s++)
         for (int e = 0; e < ERRANDS; e++)
             to[s * ERRANDS + e] = soonest[e] == LUD_GRID_NO_PATH ? 0.0f : (float)exp(-soonest[e] / scale[s]);
@@ -236,22 +240,21 @@ static double steps_left(const int32_t *record) {
     return left > 0.0f ? (double)left : INFINITY;
 }
 
-static double worth(const lud_empo_walk *w, int distance, double left) {
-    if (distance == LUD_GRID_NO_PATH || distance > left) return 0.0;
-    return distance < 2 ? 1.0 : pow(w->gamma_h, distance - 1);
+/* Whether a walk comes to its end in time. */
+static bool reaches(int distance, double left) {
+    return distance != LUD_GRID_NO_PATH && distance <= left;
 }
 
 /* X_h of everybody with so much time, into p->power; U_r. Who can go anywhere will hardly be where no goal is
  * near just when time is up, so that for these X_h ends at half of a goal and not at next to nothing. */
-static double reward(lud_empo_paths *p, int walk, double left) {
+static double reward(lud_empo_paths *p, const int *distance, double left) {
     const lud_empo_layout *layout = &p->features->layout;
     const lud_empo_walk *w = &p->walk;
     for (int h = 0; h < layout->n_humans; h++) {
         double sum = 0, least = w->power_floor;
         for (int g = layout->goal_begin[h]; g < layout->goal_begin[h + 1]; g++) {
-            const int d = p->distance[walk][g];
-            sum += p->features->goal_weight[g] * lud_empo_power_of(worth(w, d, left), w->zeta);
-            if (d != LUD_GRID_NO_PATH) least = fmax(least, p->half_a_goal);
+            if (reaches(distance[g], left)) sum += p->features->goal_weight[g] * p->power_of[distance[g]];
+            if (distance[g] != LUD_GRID_NO_PATH) least = fmax(least, p->half_a_goal);
         }
         p->power[h] = fmax(sum, least);
     }
@@ -268,30 +271,70 @@ static double annuity(double gamma, double n) {
     return gamma == 1.0 ? n : (1.0 - pow(gamma, n)) / (1.0 - gamma);
 }
 
-/* V_r for each remaining step if everybody stayed where they are: between two distances U_r is the same. */
-static double standing(lud_empo_paths *p, int walk, double left) {
+/* V_r with `until` steps left from what it is with `done` left, if everybody stayed where they are: between
+ * two distances U_r is the same. */
+static double staying(lud_empo_paths *p, const int *distance, double done, double until, double sum) {
     const int n = p->features->layout.n_goals;
     const double gamma = p->walk.gamma_r;
-    if (isinf(left)) return reward(p, walk, left);
-    memcpy(p->rising, p->distance[walk], (size_t)n * sizeof *p->rising);
+    memcpy(p->rising, distance, (size_t)n * sizeof *p->rising);
     qsort(p->rising, (size_t)n, sizeof *p->rising, by_size);
-    double sum = 0, done = 0; /* with `done` steps left */
-    for (int i = 0; done < left;) {
+    for (int i = 0; done < until;) {
         while (i < n && p->rising[i] <= done + 1) i++; /* within reach from done + 1 steps on */
-        const double until = i < n ? fmin(left, p->rising[i] - 1) : left;
-        sum = reward(p, walk, until) * annuity(gamma, until - done) + pow(gamma, until - done) * sum;
-        done = until;
+        const double next = i < n ? fmin(until, p->rising[i] - 1) : until;
+        sum = reward(p, distance, next) * annuity(gamma, next - done) + pow(gamma, next - done) * sum;
+        done = next;
     }
-    return sum / annuity(gamma, left);
+    return sum;
+}
+
+/* V_r for each remaining step if everybody stayed. */
+static double standing(lud_empo_paths *p, const int *distance, double left) {
+    if (isinf(left)) return reward(p, distance, left);
+    return staying(p, distance, 0, left, 0) / annuity(p->walk.gamma_r, left);
+}
+
+/* The same if distances were different after so many actions, fewer than are left. */
+static double changing(lud_empo_paths *p, const int *before, int actions, const int *after, double left) {
+    const double gamma = p->walk.gamma_r;
+    if (isinf(left)) {
+        const double later = pow(gamma, actions);
+        return (1.0 - later) * reward(p, before, left) + later * reward(p, after, left);
+    }
+    const double later = staying(p, after, 0, left - actions, 0);
+    return staying(p, before, left - actions, left, later) / annuity(gamma, left);
+}
+
+/* V_r for each remaining step with the errand that makes the most of it, or none; how far people then have to
+ * walk. */
+static double helped(lud_empo_paths *p, const int32_t *record, double left) {
+    const size_t n = (size_t)p->features->layout.n_goals;
+    const int *before = p->distance[AS_IT_LIES];
+    int *best = p->distance[HELPED];
+    double most = standing(p, before, left);
+    memcpy(best, before, n * sizeof *best);
+    for (int i = 0; i < p->errands.n; i++) {
+        const lud_grid_errand *errand = &p->errands.list[i];
+        if (errand->actions >= left) continue;
+        find_distances(p, record, false, errand, p->after);
+        if (memcmp(p->after, before, n * sizeof *before) == 0) continue;
+        const double v_r = changing(p, before, errand->actions, p->after, left);
+        if (v_r <= most) continue;
+        most = v_r;
+        for (size_t g = 0; g < n; g++) {
+            const int after = p->after[g] > errand->actions ? p->after[g] : errand->actions;
+            best[g] = after < before[g] ? after : before[g];
+        }
+    }
+    return most;
 }
 
 static void of_goal(const lud_empo_paths *p, int g, double left, float *to) {
     for (int k = 0; k < WALKS; k++) {
         const int d = p->distance[k][g];
-        const bool reaches = d != LUD_GRID_NO_PATH;
-        to[k] = (float)worth(&p->walk, d, left);
-        to[WALKS + k] = reaches ? (float)exp(-d / near_by) : 0.0f;
-        to[2 * WALKS + k] = reaches ? (float)tanh((left - d) / soon) : -1.0f;
+        const bool ends = d != LUD_GRID_NO_PATH;
+        to[k] = reaches(d, left) ? (float)p->worth[d] : 0.0f;
+        to[WALKS + k] = ends ? (float)exp(-d / near_by) : 0.0f;
+        to[2 * WALKS + k] = ends ? (float)tanh((left - d) / soon) : -1.0f;
     }
 }
 
@@ -300,16 +343,20 @@ float lud_empo_paths_find(lud_empo_paths *p, const int32_t *record, float *of_go
     static const double most = 40.0;     /* whatever the exponents of the theory make of it */
     static const double scale = 1.0 / 8; /* logarithms of what counts go from -8 to 8 or so */
     const double left = steps_left(record);
-    double log_v_r[WALKS];
-    for (int h = 0; h < layout->n_humans; h++) find_distances(p, record, h);
+    double v_r[WALKS], log_v_r = 0;
+    find_errands(p, record);
+    find_distances(p, record, false, NULL, p->distance[AS_IT_LIES]);
+    find_distances(p, record, true, NULL, p->distance[CLEARED]);
+    for (int k = 0; k < WALKS; k++)
+        v_r[k] = k == HELPED ? helped(p, record, left) : standing(p, p->distance[k], left);
     for (int g = 0; g < layout->n_goals; g++) of_goal(p, g, left, of_goals + g * LUD_EMPO_GOAL_PATHS);
     for (int k = 0; k < WALKS; k++) {
-        log_v_r[k] = fmin(fmax(log(-standing(p, k, left)), -most), most);
-        of_state[k] = (float)(log_v_r[k] * scale);
-        (void)reward(p, k, left);
+        log_v_r = fmin(fmax(log(-v_r[k]), -most), most);
+        of_state[k] = (float)(log_v_r * scale);
+        (void)reward(p, p->distance[k], left);
         for (int h = 0; h < layout->n_humans; h++)
             of_state[WALKS * (h + 1) + k] = (float)(log(p->power[h]) * scale);
     }
     tell_errands(p, record, of_state + WALKS * (layout->n_humans + 1));
-    return (float)log_v_r[0];
+    return (float)log_v_r; /* of who is helped, the last of them */
 }

@@ -2,11 +2,13 @@
  * about every map and every arrangement of doors and rocks is computed, and what is left for it to learn
  * changes little from one to the next.
  *
- * Two walks are looked at for each person and goal: as everything lies, and as if every door, rock and thing
- * that lies about were out of the way. Nobody else moves. A walk of d actions (turns, steps, opening of doors
- * that are closed or that the person has the key to) within the remaining steps is worth gamma_h^(d - 1), as
- * V_h^e would be if that were all; from these follow X_h and U_r by equations (7) and (8), for each remaining
- * step, and what V_r would be for each of them if everybody stayed where they are.
+ * Three walks are looked at for each person and goal: as everything lies; as if every door, rock and thing
+ * that lies about were out of the way; and after an errand of a robot (sim/multigrid/paths/grid_errands.h),
+ * the one that makes the most of V_r, not sooner than the robot is done. Nobody else moves. A walk of d
+ * actions (turns, steps, opening of doors that are closed or that the person has the key to) within the
+ * remaining steps is worth gamma_h^(d - 1), as V_h^e would be if that were all; from these follow X_h and U_r
+ * by equations (7) and (8), for each remaining step, and what V_r would be for each of them if everybody
+ * stayed where they are, or if a robot ran its errand and then stayed.
  *
  * Of robots it is told how soon one of them could push a rock or open a locked door of each colour, fetching
  * its key first. */
@@ -14,9 +16,9 @@
 
 #include "learn/empo/memory/features.h"
 
-/* Numbers for a person's goal: worth of both walks, how near the goal is, how much time they leave. The first
- * is an estimate of V_h^e. */
-enum { LUD_EMPO_GOAL_PATHS = 6, LUD_EMPO_ALONE = 0 };
+/* Numbers for a person's goal: worth of the three walks, how near the goal is, how much time they leave. The
+ * first is an estimate of V_h^e. */
+enum { LUD_EMPO_GOAL_PATHS = 9, LUD_EMPO_ALONE = 0 };
 
 /* What they follow from. */
 typedef struct lud_empo_walk {
@@ -26,8 +28,8 @@ typedef struct lud_empo_walk {
     bool mean;          /* U_r is of the mean over people, else of the sum */
 } lud_empo_walk;
 
-/* Numbers for a state: ln(-V_r) for each remaining step under both walks, ln X_h for each person, and how
- * near robots are to doing something about what is in the way; scaled to about -1 .. 1. */
+/* Numbers for a state: ln(-V_r) for each remaining step under the three walks, ln X_h for each person, and
+ * how near robots are to doing something about what is in the way; scaled to about -1 .. 1. */
 int64_t lud_empo_state_paths(int n_humans);
 
 typedef struct lud_empo_paths lud_empo_paths;
@@ -35,5 +37,5 @@ typedef struct lud_empo_paths lud_empo_paths;
 lud_empo_paths *lud_empo_paths_create(const lud_empo_features *features, const lud_empo_walk *walk);
 void lud_empo_paths_destroy(lud_empo_paths *paths);
 /* of_goals[layout.n_goals][LUD_EMPO_GOAL_PATHS] and of_state[lud_empo_state_paths] from a record. Returns
- * ln(-V_r) for each remaining step as everything lies, as it is. */
+ * ln(-V_r) for each remaining step with the best errand, or none, as it is. */
 float lud_empo_paths_find(lud_empo_paths *paths, const int32_t *record, float *of_goals, float *of_state);

@@ -1,5 +1,5 @@
 /* What a learner of EMPO needs where it cannot meet all states: configurations to begin in, what is asked of
- * the networks and when, and caution about what they say. */
+ * the networks and when. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -149,29 +149,12 @@ static lud_empo_met *met_of(const support_empo *r) {
     return met;
 }
 
-/* Somebody who is always disappointed by a share comes to expect it and, as shares vary, two deviations more,
- * at the times at which that happens; one disaster changes little. */
-static void caution_ends_disappointment(void **test) {
+static void steps_count_less_and_less(void **test) {
     (void)test;
     support_empo r;
     support_empo_open(&r, many_things, learner, 0, NULL);
     lud_empo_met *met = met_of(&r);
     const int high = lud_empo_met_levels(met) - 1;
-    assert_true(lud_empo_met_cautious(met, high, -2.0) == -2.0);
-    lud_empo_met_surprise(met, high, -1.0, -1e12);
-    assert_true(lud_empo_met_cautious(met, high, -1.0) > -1.002);
-    for (int i = 0; i < 30000; i++) {
-        const double noise = 0.02 * (lud_unit(random_word((uint32_t)i, 4)) - 0.5);
-        lud_empo_met_surprise(met, high, lud_empo_met_cautious(met, high, -5.0), -5.0 * exp(0.06 + noise));
-    }
-    const double spread = 0.02 / sqrt(12.0),
-                 expected = 0.06 + 2 * spread; /* of the noise, which is uniform */
-    assert_true(fabs(log(lud_empo_met_cautious(met, high, -1.0) / -1.0) - expected) < 0.25 * spread);
-    assert_true(lud_empo_met_cautious(met, 1, -2.0) == -2.0);
-    lud_empo_met_surprise(met, high, -1.0, NAN);
-    assert_true(isfinite(lud_empo_met_cautious(met, high, -1.0)));
-    lud_empo_met_clear(met);
-    assert_true(lud_empo_met_cautious(met, high, -2.0) == -2.0);
     /* a penny a step */
     double sum = 0, factor = 1;
     for (int level = 1; level <= high; level++, factor *= 0.9) {
@@ -274,7 +257,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_promises_more_stays),
         cmocka_unit_test(promises_are_of_late),
-        cmocka_unit_test(caution_ends_disappointment),
+        cmocka_unit_test(steps_count_less_and_less),
         cmocka_unit_test(what_is_asked_for_is_likely),
     };
     return cmocka_run_group_tests(tests, support_empo_make_folder, support_empo_remove_folder);

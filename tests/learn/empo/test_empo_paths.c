@@ -110,7 +110,7 @@ static void begin(const fixture *f, int left, uint8_t *state) {
     lud_grid_scene_destroy(scene);
 }
 
-enum { GOALS = 7, PEOPLE = 2, MOST_WORDS = 512, NUMBERS = 2 * (PEOPLE + 1) + 16 };
+enum { GOALS = 7, PEOPLE = 2, MOST_WORDS = 512, NUMBERS = 3 * (PEOPLE + 1) + 16 };
 
 static float find(const fixture *f, int left, float of_goals[GOALS][LUD_EMPO_GOAL_PATHS], float *of_state) {
     uint8_t state[256];
@@ -159,11 +159,12 @@ static void what_is_in_the_way_is_told_apart(void **unused) {
         assert_true((of_goals[g][0] > 0) == here && (of_goals[g][1] > 0) == !never);
     }
     assert_true(of_state[1] < of_state[0] - 0.05f); /* people lack less */
-    assert_true(of_state[2] <= of_state[3] && of_state[4] < of_state[5]);
+    assert_true(of_state[3] <= of_state[4] && of_state[6] < of_state[7]);
     end(&f);
 }
 
-/* Equations (7) to (9) by summing over remaining steps, everybody staying. */
+/* Equations (7) to (9) by summing over remaining steps, everybody staying; the robot, shut in, has no choice.
+ */
 static void standing_is_the_sum_over_remaining_steps(void **unused) {
     (void)unused;
     fixture f;
@@ -181,13 +182,14 @@ static void standing_is_the_sum_over_remaining_steps(void **unused) {
             for (int g = layout->goal_begin[h]; g < layout->goal_begin[h + 1]; g++)
                 power += f.features.goal_weight[g] * (double)of_goals[g][0] * (double)of_goals[g][0];
             if (power < half_a_goal) power = half_a_goal;
-            assert_float_equal(of_state[2 + 2 * h] * 8, log(power), 1e-5);
+            assert_float_equal(of_state[3 + 3 * h] * 8, log(power), 1e-5);
             y += 1 / power / PEOPLE;
         }
         sum = pow(y, walk.eta) + walk.gamma_r * sum;
         weights = 1 + walk.gamma_r * weights;
         assert_float_equal(standing, log(sum / weights), 1e-5);
         assert_float_equal(of_state[0] * 8, standing, 1e-5);
+        assert_float_equal(of_state[2] * 8, standing, 1e-5);
     }
     end(&f);
 }
@@ -210,7 +212,7 @@ static const char errands[] = "ludus: 1\n"
 
 static void errands_are_as_near_as_they_are(void **unused) {
     (void)unused;
-    enum { ERRANDS_AT = 4, KINDS = 8 };
+    enum { ERRANDS_AT = 6, KINDS = 8 };
     lud_scenario *scenario;
     lud_error error = {0};
     lud_empo_features features;
@@ -227,12 +229,71 @@ static void errands_are_as_near_as_they_are(void **unused) {
     lud_empo_features_encode(&features, state, record);
     lud_empo_paths_find(paths, record, of_goal, of_state);
     for (int k = 0; k < KINDS; k++) {
-        /* turn twice and push; go to the key, take it, go on from beside it, open; nobody has the yellow key
-         */
-        const double actions = k == 0 ? 3 : k == 1 + LUD_RED ? 2 + 1 : INFINITY;
+        /* turn twice and push; go to the key, take it, go on, open; nobody has the yellow key */
+        const double actions = k == 0 ? 3 : k == 1 + LUD_RED ? 1 + 1 + 2 + 1 : INFINITY;
         assert_float_equal(of_state[ERRANDS_AT + k], exp(-actions / 16), 1e-6);
         assert_float_equal(of_state[ERRANDS_AT + KINDS + k], exp(-actions / 64), 1e-6);
     }
+    lud_empo_paths_destroy(paths);
+    lud_empo_features_free(&features);
+    lud_scenario_destroy(scenario);
+}
+
+/* Somebody behind a locked door that the robot can open in three steps, with the key in the way of nobody; a
+ * rock that it is no use to push. */
+static const char locked[] = "ludus: 1\n"
+                             "name: locked\n"
+                             "world: multigrid\n"
+                             "multigrid:\n"
+                             "  map: |\n"
+                             "    We We We We We We We\n"
+                             "    We .. Ay Lr .. Kr We\n"
+                             "    We We We We Ae .. We\n"
+                             "    We We We We Ro .. We\n"
+                             "    We We We We .. .. We\n"
+                             "    We We We We We We We\n"
+                             "  agents: [{role: human}, {role: robot, facing: east, can_push_rocks: true}]\n"
+                             "  max_steps: 20\n"
+                             "  actions: object\n"
+                             "goals: [{cell: [1, 1]}, {cell: [4, 1]}]\n";
+
+/* V_r by equations (7) to (9) over remaining steps: the door is shut until the robot is done, and nobody goes
+ * anywhere. Forward, turn to the key, take it; on, turn, on, and open: the person is two steps from the goal.
+ */
+static void an_errand_is_worth_what_comes_after_it(void **unused) {
+    (void)unused;
+    enum { DONE = 3 + 4, LEFT = 20, TO_HERE = 3, TO_THERE = 2 };
+    lud_scenario *scenario;
+    lud_error error = {0};
+    lud_empo_features features;
+    uint8_t state[256];
+    int32_t record[MOST_WORDS];
+    float of_goals[2][LUD_EMPO_GOAL_PATHS], of_state[6 + 16];
+    if (lud_scenario_read("locked.yaml", locked, strlen(locked), NULL, 0, &scenario, &error) ||
+        lud_empo_features_create(scenario->model, true, &features, &error))
+        fail_msg("%s", error.text);
+    lud_empo_paths *paths = lud_empo_paths_create(&features, &walk);
+    assert_non_null(paths);
+    scenario->model->world->reset(scenario->model, (lud_range){.n = 1, .tick = &(uint32_t){0}}, state);
+    lud_empo_features_encode(&features, state, record);
+    const float found = lud_empo_paths_find(paths, record, of_goals[0], of_state);
+    double sum = 0, weights = 0;
+    for (int left = 1; left <= LEFT; left++) {
+        const bool open = left <= LEFT - DONE;
+        const double here = left >= TO_HERE ? pow(walk.gamma_h, 2 * (TO_HERE - 1)) : 0,
+                     there = open && left >= TO_THERE ? pow(walk.gamma_h, 2 * (TO_THERE - 1)) : 0,
+                     power = 0.5 * here + 0.5 * there;
+        sum = pow(power > 0.25 ? 1 / power : 4, walk.eta) + walk.gamma_r * sum;
+        weights = 1 + walk.gamma_r * weights;
+    }
+    assert_float_equal(found, log(sum / weights), 1e-5);
+    assert_float_equal(of_state[2], found / 8, 1e-6);
+    assert_true(of_state[0] > of_state[2] && of_state[2] > of_state[1]);
+    const double here = pow(walk.gamma_h, TO_HERE - 1), there = pow(walk.gamma_h, DONE - 1);
+    assert_float_equal(of_goals[0][0], here, 1e-6);
+    assert_float_equal(of_goals[0][2], here, 1e-6);
+    assert_float_equal(of_goals[1][0], 0, 1e-6);
+    assert_float_equal(of_goals[1][2], there, 1e-6); /* not before the robot is done */
     lud_empo_paths_destroy(paths);
     lud_empo_features_free(&features);
     lud_scenario_destroy(scenario);
@@ -278,6 +339,7 @@ int main(void) {
         cmocka_unit_test(what_is_in_the_way_is_told_apart),
         cmocka_unit_test(standing_is_the_sum_over_remaining_steps),
         cmocka_unit_test(errands_are_as_near_as_they_are),
+        cmocka_unit_test(an_errand_is_worth_what_comes_after_it),
         cmocka_unit_test(no_exponent_is_too_large),
         cmocka_unit_test(asked_again_it_says_the_same),
     };

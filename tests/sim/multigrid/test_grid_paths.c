@@ -3,88 +3,27 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
 
-#include "sim/multigrid/grid_observe.h"
-#include "sim/multigrid/grid_paths.h"
-#include "sim/scenario.h"
+#include "sim/multigrid/paths/grid_paths.h"
+#include "sim/multigrid/support_small_worlds.h"
 #include "sim/support_grids.h"
 
-enum { HEIGHT = 6, WIDTH = 7, CELLS = HEIGHT * WIDTH, N_MAPS = 60, N_FROM = 8, MOST_SEEN = 4096 };
+enum { HEIGHT = SMALL_HEIGHT, WIDTH = SMALL_WIDTH, CELLS = SMALL_CELLS, N_MAPS = 60, N_FROM = 8 };
 
-/* A map in whose inside every cell is one of `cells`, and a person somewhere. */
-static lud_scenario *make_world(const char *const inside[CELLS]) {
-    char text[2048];
-    int n = snprintf(text, sizeof text,
-                     "ludus: 1\nname: paths\nworld: multigrid\nmultigrid:\n  max_steps: 1000\n"
-                     "  actions: object\n  map: |\n");
-    for (int c = 0; c < CELLS; c++)
-        n += snprintf(text + n, sizeof text - (size_t)n, "%s%s%s", c % WIDTH ? " " : "    ", inside[c],
-                      c % WIDTH == WIDTH - 1 ? "\n" : "");
-    lud_scenario *scenario;
-    lud_error error = {0};
-    if (lud_scenario_read("paths.yaml", text, (size_t)n, NULL, 0, &scenario, &error))
-        fail_msg("%s", error.text);
-    return scenario;
-}
-
-/* What tells two states apart but for the time. */
-typedef struct look {
-    int32_t words[CELLS];
-    float agent[LUD_GRID_AGENT_FEATURES];
-} look;
-
-static look look_at(const lud_model *model, const uint8_t *state) {
-    const lud_grid_model *m = (const lud_grid_model *)model;
-    look l;
-    lud_grid_encode_words(m, state, false, HEIGHT, WIDTH, l.words);
-    lud_grid_encode_agents(m, state, false, m->colour_count, l.agent);
-    return l;
-}
-
-static bool is_inside(const look *l, const int32_t r[4]) {
+static bool is_inside(const small_look *l, const void *rectangle) {
+    const int32_t *r = rectangle;
     return l->agent[0] >= (float)r[0] && l->agent[0] <= (float)r[2] && l->agent[1] >= (float)r[1] &&
            l->agent[1] <= (float)r[3];
 }
 
 /* Fewest actions into the rectangle by turning, walking and opening, in breadth; LUD_GRID_NO_PATH: never. */
 static int walk_through(const lud_model *model, const uint8_t *start, const int32_t rectangle[4]) {
-    static look seen[MOST_SEEN];
-    static uint8_t states[MOST_SEEN][64];
-    static int depth[MOST_SEEN];
     static const char *const names[] = {"left", "right", "forward", "toggle"};
-    const size_t bytes = model->layout.state_bytes;
-    int n = 1;
-    assert_true(bytes <= sizeof states[0]);
-    memcpy(states[0], start, bytes);
-    seen[0] = look_at(model, start);
-    depth[0] = 0;
-    for (int i = 0; i < n; i++) {
-        if (is_inside(&seen[i], rectangle)) return depth[i];
-        for (int k = 0; k < 4; k++) {
-            int32_t action = 0;
-            while (strcmp(model->layout.actions[0].names[action], names[k]) != 0) action++;
-            lud_successors found = {0};
-            lud_error error = {0};
-            assert_int_equal(model->world->successors(model, states[i], &action, &found, &error), LUD_OK);
-            assert_int_equal(found.n, 1);
-            const look next = look_at(model, found.states);
-            int j = 0;
-            while (j < n && memcmp(&seen[j], &next, sizeof next) != 0) j++;
-            if (j == n) {
-                assert_true(n < MOST_SEEN);
-                memcpy(states[n], found.states, bytes);
-                seen[n] = next;
-                depth[n++] = depth[i] + 1;
-            }
-            lud_successors_free(&found);
-        }
-    }
-    return LUD_GRID_NO_PATH;
+    return small_world_search(model, start, names, 4, is_inside, rectangle);
 }
 
 /* The person takes a key that lies about in hand; false: there is none. */
@@ -115,16 +54,14 @@ static int path_of(const lud_model *model, const uint8_t *state, lud_grid_walker
     uint8_t cost[CELLS], into[CELLS];
     uint16_t actions[4 * CELLS];
     int32_t memory[12 * CELLS];
-    const look l = look_at(model, state);
+    const small_look l = small_world_look(model, state);
     assert_int_equal(lud_grid_paths_words(HEIGHT, WIDTH), sizeof memory / sizeof *memory);
     lud_grid_entering(l.words, CELLS, walker, cost);
     for (int c = 0; c < CELLS; c++)
         into[c] = c % WIDTH >= rectangle[0] && c % WIDTH <= rectangle[2] && c / WIDTH >= rectangle[1] &&
                   c / WIDTH <= rectangle[3];
     lud_grid_paths_to(cost, HEIGHT, WIDTH, into, false, actions, memory);
-    int direction = 0;
-    while (l.agent[2 + direction] == 0.0f) direction++;
-    return actions[4 * ((int)l.agent[1] * WIDTH + (int)l.agent[0]) + direction];
+    return actions[small_look_place(&l)];
 }
 
 /* With few things in the way, since each doubles the states to walk through. */
@@ -157,7 +94,7 @@ static void draw_rectangle(random_source *source, int32_t r[4]) {
  * paths there were. */
 static int compare(const char *const given[CELLS], const char *const walked[CELLS], bool cleared,
                    random_source *source) {
-    lud_scenario *const worlds[2] = {make_world(given), make_world(walked)};
+    lud_scenario *const worlds[2] = {small_world_make(given, ""), small_world_make(walked, "")};
     int found = 0;
     for (int i = 0; i < N_FROM; i++) {
         int32_t rectangle[4];
@@ -212,8 +149,29 @@ static void test_cleared(void **unused) {
     assert_true(found > N_MAPS);
 }
 
+/* From a place to all is to all from that place. */
+static void test_both_ways(void **unused) {
+    (void)unused;
+    random_source source = {3};
+    for (int i = 0; i < N_MAPS; i++) {
+        uint8_t cost[CELLS], into[CELLS] = {0};
+        uint16_t from[4 * CELLS], to[4 * CELLS];
+        int32_t memory[12 * CELLS];
+        for (int c = 0; c < CELLS; c++) cost[c] = (uint8_t)random_below(&source, 3);
+        const int32_t place = (int32_t)random_below(&source, 4 * CELLS),
+                      end = (int32_t)random_below(&source, CELLS);
+        cost[place / 4] = 1;
+        into[end] = 1;
+        lud_grid_paths_from(cost, HEIGHT, WIDTH, place, from, memory);
+        lud_grid_paths_to(cost, HEIGHT, WIDTH, into, false, to, memory);
+        int least = LUD_GRID_NO_PATH;
+        for (int d = 0; d < 4; d++) least = from[4 * end + d] < least ? from[4 * end + d] : least;
+        assert_int_equal(least, to[place]);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_as_everything_lies),
-                                       cmocka_unit_test(test_cleared)};
+                                       cmocka_unit_test(test_cleared), cmocka_unit_test(test_both_ways)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -18,6 +18,8 @@ typedef struct lud_grid_walker {
  * a grid that is cleared, whatever was in the way; 0: it cannot be entered. words: kernels/grid_code.h. Other
  * agents are taken to step aside. */
 void lud_grid_entering(const int32_t *words, int n_cells, lud_grid_walker walker, uint8_t *cost);
+/* Of one cell. */
+uint8_t lud_grid_entering_cell(int32_t word, lud_grid_walker walker);
 
 /* The fewest actions (a turn to the left or right, or entering what is in front) from every cell and
  * direction (east, south, west, north) into one of the cells marked in into[height * width]: actions[height *
@@ -25,14 +27,7 @@ void lud_grid_entering(const int32_t *words, int n_cells, lud_grid_walker walker
  * as reached by who faces them and would enter. memory[lud_grid_paths_words] is working memory. */
 void lud_grid_paths_to(const uint8_t *cost, int height, int width, const uint8_t *into, bool closed,
                        uint16_t *actions, int32_t *memory);
+/* The same the other way round: from one place (4 * cell + direction) to every cell and direction. */
+void lud_grid_paths_from(const uint8_t *cost, int height, int width, int32_t place, uint16_t *actions,
+                         int32_t *memory);
 size_t lud_grid_paths_words(int height, int width);
-
-/* Paths that were found, by the arrangement of things that they are in: most arrangements are asked for again
- * at once. */
-typedef struct lud_grid_paths_kept lud_grid_paths_kept;
-/* So many fields of paths for an arrangement, about `bytes` in all. Null when memory is out. */
-lud_grid_paths_kept *lud_grid_paths_kept_create(int n_cells, int n_fields, size_t bytes);
-void lud_grid_paths_kept_destroy(lud_grid_paths_kept *kept);
-/* actions[n_fields][n_cells][4] of an arrangement[n_cells], until the next call; *known: whether they are
- * those of the arrangement already, else the caller fills them. */
-uint16_t *lud_grid_paths_kept_of(lud_grid_paths_kept *kept, const uint8_t *arrangement, bool *known);
