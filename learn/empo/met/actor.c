@@ -217,7 +217,7 @@ static lud_status ask_after_fresh(lud_empo_actor *a, lud_error *error) {
         a->asked[n] = a->node[e];
         a->asked_level[n++] = a->level[e];
     }
-    return lud_empo_ask_after(a->asker, n, a->asked, a->asked_level, error);
+    return lud_empo_ask_after(a->asker, n, a->asked, a->asked_level, NULL, error);
 }
 
 /* The states of all environments stand in the table, expanded. */

@@ -1,5 +1,7 @@
 #include "learn/empo/met/asker.h"
 
+#include <math.h>
+
 bool lud_empo_asker_create(lud_empo_values *values, lud_empo_met *met, lud_empo_asker *a) {
     const size_t n = LUD_EMPO_ASKED, words = (size_t)values->features->words;
     *a = (lud_empo_asker){.values = values, .met = met};
@@ -28,6 +30,12 @@ lud_status lud_empo_ask(lud_empo_asker *a, int64_t n, const uint8_t *const *stat
     LUD_TRY(lud_empo_values_run(v, n, a->records, NULL, LUD_WANT_WORTH, 0.0, 0, error));
     lud_device_download(v->device, a->v_h_e, v->v_h_e, (size_t)n * goals * sizeof(float));
     lud_device_download(v->device, a->v_r, v->v_r, (size_t)n * sizeof(float));
+    const float *helped = lud_empo_values_helped(v);
+    const double believed = lud_empo_met_grounded(a->met);
+    for (int64_t i = 0; helped && i < n; i++) {
+        const double alone = (double)helped[i], said = log(-(double)a->v_r[i]);
+        a->v_r[i] = (float)-exp(alone + believed * (said - alone));
+    }
     for (int64_t i = 0; i < n; i++)
         a->v_r[i] *= (float)lud_empo_met_annuity(a->met, lud_empo_met_level(a->met, states[i]));
     return LUD_OK;
@@ -93,19 +101,25 @@ static bool room_at_the_rim(lud_empo_asker *a, int64_t wanted) {
 }
 
 lud_status lud_empo_ask_after(lud_empo_asker *a, int64_t n, const int64_t *nodes, const int *levels,
-                              lud_error *error) {
+                              double *shares, lud_error *error) {
     const bool clocked = lud_empo_met_levels(a->met) > 1;
     int64_t n_rim = 0;
+    if (shares) *shares = (double)n;
     for (int64_t i = 0; i < n; i++) {
         int64_t n_likely;
         if (clocked && levels[i] < 2) continue; /* the end follows, which is known */
         const uint32_t *likely = lud_empo_met_likely(a->met, nodes[i], levels[i], least_chance, &n_likely);
         if (!room_at_the_rim(a, n_rim + n_likely)) return lud_no_memory(error, "successors");
+        int64_t n_sure = 0;
         for (int64_t k = 0; k < n_likely; k++) {
-            if (lud_empo_met_sure(a->met, likely[k])) continue;
+            if (lud_empo_met_sure(a->met, likely[k])) {
+                n_sure++;
+                continue;
+            }
             a->rim_level[n_rim] = clocked ? levels[i] - 1 : 0;
             a->rim[n_rim++] = likely[k];
         }
+        if (shares && n_likely > 0) *shares -= (double)(n_likely - n_sure) / (double)n_likely;
     }
     return ask_at(a, n_rim, a->rim, a->rim_level, error);
 }

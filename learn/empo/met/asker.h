@@ -25,14 +25,16 @@ bool lud_empo_asker_create(lud_empo_values *values, lud_empo_met *met, lud_empo_
 /* Safe on a zeroed struct. */
 void lud_empo_asker_free(lud_empo_asker *asker);
 /* V_h^e and V_r of n <= LUD_EMPO_ASKED states, into the asker's arrays. The network of V_r says what each
- * remaining step is worth; V_r is that of all of them. */
+ * remaining step is worth; V_r is that of all of them; where it adds to what
+ * paths make of it, it is believed as far as lud_empo_met_grounded says. */
 lud_status lud_empo_ask(lud_empo_asker *asker, int64_t n, const uint8_t *const *states, lud_error *error);
 /* Any number of met states at the rim, at their knots; they take on what is said. */
 lud_status lud_empo_ask_nodes(lud_empo_asker *asker, int64_t n, const uint32_t *nodes, lud_error *error);
 /* What follows n expanded states, each at one level: successors at the rim that are not unlikely
- * (lud_empo_met_likely) take on what is said today where these states read it. */
+ * (lud_empo_met_likely) take on what is said today where these states read it. *shares (may be null): the sum
+ * over states of the share of these successors that the table answers for. */
 lud_status lud_empo_ask_after(lud_empo_asker *asker, int64_t n, const int64_t *nodes, const int *levels,
-                              lud_error *error);
+                              double *shares, lud_error *error);
 /* Sets wanted[node] of those that would be asked about after an expanded state, where it most likely
  * occurs. */
 void lud_empo_mark_asked_after(const lud_empo_asker *asker, int64_t expanded, uint8_t *wanted);

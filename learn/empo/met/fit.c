@@ -125,7 +125,9 @@ static uint64_t kept(const lud_empo_fit *t) {
 static lud_status draw_batch(lud_empo_fit *t, int64_t step, lud_error *error) {
     const lud_empo_features *f = t->values->features;
     for (int64_t i = 0; i < t->n; i++) t->node[i] = draw_state(t, step, i, &t->level[i]);
-    LUD_TRY(lud_empo_ask_after(t->asker, t->n, t->node, t->level, error));
+    double shares;
+    LUD_TRY(lud_empo_ask_after(t->asker, t->n, t->node, t->level, &shares, error));
+    lud_empo_met_ground(t->met, t->n, shares);
     const int64_t first = (int64_t)(t->n_drawn++ % kept(t)) * t->n;
     for (int64_t i = 0; i < t->n; i++) {
         const int64_t row = first + i;

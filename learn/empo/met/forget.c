@@ -252,6 +252,8 @@ static void check(lud_empo_met *m, const char *prefix, lud_checkpoint *checkpoin
         if (lud_empo_met_expanded(m, i) && !m->touched[i])
             lud_checkpoint_fail(checkpoint, LUD_ERROR_INPUT, "%sexpanded: state %lld is missing", prefix,
                                 (long long)i);
+    if (!(m->grounded >= 0 && m->grounded <= 1))
+        lud_checkpoint_fail(checkpoint, LUD_ERROR_INPUT, "%sgrounded: %g is no share", prefix, m->grounded);
     memset(m->touched, 0, (size_t)m->n * sizeof *m->touched);
     if (!lud_checkpoint_status(checkpoint, NULL) && !marks_are_sound(m))
         lud_checkpoint_fail(checkpoint, LUD_ERROR_INPUT, "%sactive: states that are none", prefix);
@@ -315,6 +317,7 @@ void lud_empo_met_visit(lud_empo_met *m, const char *prefix, lud_checkpoint *che
                   {"expanded", m->expanded, (size_t)m->n_expanded * sizeof *m->expanded},
                   {"active", m->active, (size_t)m->n_active * sizeof *m->active},
                   {"marks", m->marks, n * m->mark_words * sizeof *m->marks},
+                  {"grounded", &m->grounded, sizeof m->grounded},
                   {"clock", &m->clock, sizeof m->clock},
                   {"computed", &m->computed, sizeof m->computed},
                   {"forgotten", &m->forgotten, sizeof m->forgotten}};

@@ -281,6 +281,7 @@ void lud_empo_met_clear(lud_empo_met *m) {
     m->n = m->n_fresh = m->n_expanded = m->n_terminal = m->n_active = m->n_words = m->n_before = 0;
     m->lowest = m->n_levels;
     m->closed = false;
+    m->grounded = 0;
     m->n_blocks = 0;
     lud_met_hash_again(m);
 }
@@ -456,6 +457,15 @@ static void fill_block(lud_empo_met *m, int64_t node) {
         lud_met_between_knots(m, node, l, m->values);
         for (size_t k = 0; k < m->stride; k++) lud_met_row(m, node, l)[k] = (float)m->values[k];
     }
+}
+
+double lud_empo_met_grounded(const lud_empo_met *m) {
+    return m->grounded;
+}
+
+void lud_empo_met_ground(lud_empo_met *m, int64_t n, double shares) {
+    static const double rate = 1e-4; /* of a state */
+    if (n > 0) m->grounded += -expm1(-rate * (double)n) * (shares / (double)n - m->grounded);
 }
 
 /* The row of a state at the rim, for what a network says of it. */

@@ -493,6 +493,10 @@ lud_status lud_empo_values_run(lud_empo_values *v, int64_t n, const int32_t *con
     return lud_device_check(v->device, error);
 }
 
+const float *lud_empo_values_helped(const lud_empo_values *v) {
+    return v->shape.walk.read && v->shape.log_space ? v->workspace->staging.host.helped : NULL;
+}
+
 static lud_status run_unprofiled(lud_empo_values *v, int n, const int32_t *const *records,
                                  const int32_t *const *goals, unsigned want, double beta_r, float *q,
                                  lud_error *error) {

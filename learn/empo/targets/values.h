@@ -64,6 +64,9 @@ void lud_empo_values_free(lud_empo_values *values);
 lud_status lud_empo_values_run(lud_empo_values *values, int64_t n, const int32_t *const *records,
                                const int32_t *const *goals, unsigned want, double beta_r, uint32_t draw,
                                lud_error *error);
+/* What paths alone make of V_r in the states of the last run: ln(-V_r) for each remaining step, [n] on the
+ * host. Null where the network of V_r does not add to it. */
+const float *lud_empo_values_helped(const lud_empo_values *values);
 /* The same in two steps, for recorded pieces that go on with the results. The first does what the host has to
  * do: it encodes all states (padded to lud_capture_rows), reads tables and adds what the device needs to the
  * upload. Once that was sent the second only queues operations. The key stands for their shapes, beside the

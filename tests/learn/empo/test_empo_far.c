@@ -1,5 +1,5 @@
 /* What a learner of EMPO needs where it cannot meet all states: configurations to begin in, what is asked of
- * the networks and when. */
+ * the networks and when, and how far they are believed. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -233,7 +233,11 @@ static void what_is_asked_for_is_likely(void **test) {
         lud_empo_met_row(met, s, level - 1, before);
         old[s] = before[layout->n_goals];
     }
-    assert_int_equal(lud_empo_ask_after(&asker, 1, &node, &level, &error), LUD_OK);
+    double share;
+    assert_int_equal(lud_empo_ask_after(&asker, 1, &node, &level, &share, &error), LUD_OK);
+    int64_t n_sure = 0;
+    for (int64_t s = 0; s < n_states; s++) n_sure += is_likely[s] && lud_empo_met_sure(met, s);
+    assert_true(fabs(share - (double)n_sure / (double)n) < 1e-12);
     for (int64_t s = 0; s < n_states; s++) {
         if (s == node) continue;
         lud_empo_met_row(met, s, level - 1, after);
@@ -253,12 +257,60 @@ static void what_is_asked_for_is_likely(void **test) {
     support_empo_close(&r);
 }
 
+/* What is asked goes from what paths say to what the network says as the table comes to answer for more. */
+static void networks_are_believed_as_far_as_they_are_grounded(void **test) {
+    (void)test;
+    enum { MANY = 1 << 30 };
+    support_empo r;
+    lud_error error = {0};
+    support_empo_open(&r, many_things, learner, 0, NULL);
+    lud_empo_values *values = &r.learner->values;
+    const lud_empo_features *f = values->features;
+    lud_empo_met *met = met_of(&r);
+    lud_empo_asker asker;
+    uint8_t *state = calloc(1, f->grid->model.layout.state_bytes);
+    int32_t *record = calloc((size_t)f->words, sizeof *record);
+    assert_true(lud_empo_asker_create(values, met, &asker));
+    reset(&f->grid->model, state);
+    lud_empo_features_encode(f, state, record);
+    const double annuity = lud_empo_met_annuity(met, lud_empo_met_level(met, state));
+    const uint8_t *const states[1] = {state};
+    const int32_t *const records[1] = {record};
+    lud_empo_paths *paths = lud_empo_paths_create(f, &values->shape.walk);
+    float *of_goals = calloc((size_t)f->layout.n_goals * LUD_EMPO_GOAL_PATHS, sizeof *of_goals),
+          *of_state = calloc((size_t)lud_empo_state_paths(f->layout.n_humans), sizeof *of_state), said;
+    assert_true(paths && of_goals && of_state);
+    const double alone = (double)lud_empo_paths_find(paths, record, of_goals, of_state);
+    assert_int_equal(lud_empo_values_run(values, 1, records, NULL, LUD_WANT_WORTH, 0.0, 0, &error), LUD_OK);
+    lud_device_download(values->device, &said, values->v_r, sizeof said);
+    const double by_network = log(-(double)said);
+    assert_true(fabs(by_network - alone) > 1e-4);
+    static const double shares[] = {0, 0.25, 0.75, 1};
+    for (int i = 0; i < 4; i++) {
+        lud_empo_met_clear(met);
+        assert_true(lud_empo_met_grounded(met) == 0);
+        if (i > 0) lud_empo_met_ground(met, MANY, MANY * shares[i]);
+        assert_true(fabs(lud_empo_met_grounded(met) - shares[i]) < 1e-12);
+        assert_int_equal(lud_empo_ask(&asker, 1, states, &error), LUD_OK);
+        const double asked = log(-(double)asker.v_r[0] / annuity);
+        assert_true(fabs(asked - (alone + shares[i] * (by_network - alone))) < 1e-5);
+    }
+    lud_empo_met_ground(met, 100, 0); /* slowly: a hundredth for a hundred states */
+    assert_true(fabs(lud_empo_met_grounded(met) - 0.99) < 1e-3);
+    lud_empo_paths_destroy(paths);
+    lud_empo_asker_free(&asker);
+    LUD_FREE(state, record, of_goals, of_state);
+    lud_empo_met_destroy(met);
+    support_empo_close(&r);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_promises_more_stays),
         cmocka_unit_test(promises_are_of_late),
         cmocka_unit_test(steps_count_less_and_less),
         cmocka_unit_test(what_is_asked_for_is_likely),
+        cmocka_unit_test(networks_are_believed_as_far_as_they_are_grounded),
     };
     return cmocka_run_group_tests(tests, support_empo_make_folder, support_empo_remove_folder);
 }
