@@ -278,7 +278,7 @@ static void choose_robots(lud_empo_actor *a, int e, double epsilon) {
         walk_robots(a, e);
         return;
     }
-    if (!explores && !walks) {
+    if (!explores) {
         lud_empo_met_look(a->met, a->node[e], a->level[e], a->record);
         action = lud_empo_draw(a->record + a->layout->pi_r, n, lud_unit53(w.v[0], w.v[1]));
     }

@@ -30,7 +30,7 @@ struct lud_empo_paths {
     uint8_t *arrangement, *lying; /* [n_cells] in hand; [n_humans][n_cells] as everything lies */
     int32_t *view;                /* [n_cells + 2] a robot's, without agents */
     int32_t *memory;              /* of searches */
-    void *seeking;                /* of errands */
+    char *seeking;                /* of errands */
     int *distance[WALKS], *after; /* [n_goals] of the state in hand; LUD_GRID_NO_PATH: none */
     int *rising;                  /* [n_goals] distances, sorted */
     double *power;                /* [n_humans] */
@@ -74,7 +74,9 @@ lud_empo_paths *lud_empo_paths_create(const lud_empo_features *f, const lud_empo
     p->walk = *walk;
     p->n_cells = f->height * f->width;
     p->n_places = 4 * p->n_cells;
-    p->n_worth = 2 * p->n_places; /* a walk comes to no place twice, and entering takes two actions at most */
+    /* in a cell a walk turns twice and enters in two actions at most; an errand is two walks and three
+     * actions */
+    p->n_worth = 2 * p->n_places + 4;
     const size_t cells = (size_t)p->n_cells;
     LUD_TAKE(a, p->inside, n_goals * cells);
     LUD_TAKE(a, p->rectangle_of, n_goals);
@@ -88,7 +90,7 @@ lud_empo_paths *lud_empo_paths_create(const lud_empo_features *f, const lud_empo
     LUD_TAKE(a, p->after, n_goals);
     LUD_TAKE(a, p->rising, n_goals);
     LUD_TAKE(a, p->power, (size_t)f->layout.n_humans);
-    p->seeking = malloc(lud_grid_errands_bytes(f->height, f->width));
+    LUD_TAKE(a, p->seeking, lud_grid_errands_bytes(f->height, f->width));
     if (!a->failed) {
         find_rectangles(p);
         for (int d = 0; d < p->n_worth; d++) {
@@ -101,7 +103,7 @@ lud_empo_paths *lud_empo_paths_create(const lud_empo_features *f, const lud_empo
         p->to_goals = lud_kept_create(cells, fields * sizeof(uint16_t), KEPT_BYTES);
         p->of_robots = lud_kept_create((cells + 2) * sizeof *p->view, sizeof(lud_grid_errands), KEPT_BYTES);
     }
-    if (p->to_goals && p->of_robots && p->seeking) return p;
+    if (p->to_goals && p->of_robots) return p;
     lud_empo_paths_destroy(p);
     return NULL;
 }
@@ -111,7 +113,6 @@ void lud_empo_paths_destroy(lud_empo_paths *p) {
     lud_kept_destroy(p->to_goals);
     lud_kept_destroy(p->of_robots);
     lud_arrays_free(&p->arrays);
-    free(p->seeking);
     free(p);
 }
 
@@ -146,7 +147,7 @@ static const uint16_t *to_goals(lud_empo_paths *p) {
     uint16_t *actions = lud_kept_of(p->to_goals, p->arrangement, &known);
     for (int k = 0; k < p->n_rectangles && !known; k++)
         lud_grid_paths_to(p->arrangement, p->features->height, p->features->width,
-                          p->inside + (size_t)k * (size_t)p->n_cells, false,
+                          p->inside + (size_t)k * (size_t)p->n_cells,
                           actions + (size_t)k * (size_t)p->n_places, p->memory);
     return actions;
 }
@@ -164,7 +165,8 @@ static void arrange(lud_empo_paths *p, const int32_t *record, int h, lud_grid_wa
         return;
     }
     memcpy(p->arrangement, lying, (size_t)p->n_cells);
-    const int n = lud_grid_errand_done(errand, p->features->width, words, cells, changed);
+    const int n =
+        lud_grid_errand_done(errand, p->features->height, p->features->width, words, cells, changed);
     for (int i = 0; i < n; i++) p->arrangement[cells[i]] = lud_grid_entering_cell(changed[i], how);
 }
 

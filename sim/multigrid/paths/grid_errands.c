@@ -4,16 +4,14 @@
 
 #include "kernels/grid_code.h"
 
-static const int turn_x[4] = {1, 0, -1, 0}, turn_y[4] = {0, 1, 0, -1};
-
 /* A robot that looks for something to do. */
 typedef struct search {
     const int32_t *words;
     int height, width;
     const lud_grid_seeker *robot;
-    uint16_t *actions, *onward; /* [n_cells][4] to every place; and from where a key was taken */
-    int32_t *lists;             /* of the search */
-    uint8_t *cost;              /* [n_cells] */
+    uint16_t *actions, *with_key; /* [n_cells][4] to every place; and from where a key was taken */
+    int32_t *lists;               /* of the search */
+    uint8_t *cost;                /* [n_cells] */
     lud_grid_errands *errands;
 } search;
 
@@ -26,18 +24,15 @@ static int n_cells(const search *s) {
     return s->height * s->width;
 }
 
-/* The cell so many steps on; -1 outside. */
-static int32_t onward_from(const search *s, int32_t cell, int direction, int steps) {
-    const int x = cell % s->width + steps * turn_x[direction],
-              y = cell / s->width + steps * turn_y[direction];
-    return x < 0 || y < 0 || x >= s->width || y >= s->height ? -1 : y * s->width + x;
+static int32_t onward(const search *s, int32_t cell, int direction, int steps) {
+    return lud_grid_onward(cell, s->height, s->width, direction, steps);
 }
 
 /* Fewest actions until the cell is in front; *place: where that is. */
 static int until_before(const search *s, const uint16_t *actions, int32_t cell, int32_t *place) {
     int least = LUD_GRID_NO_PATH;
     for (int d = 0; d < 4; d++) {
-        const int32_t from = onward_from(s, cell, d, -1);
+        const int32_t from = onward(s, cell, d, -1);
         if (from < 0 || actions[4 * from + d] >= least) continue;
         least = actions[4 * from + d];
         *place = 4 * from + d;
@@ -67,12 +62,16 @@ void lud_grid_errands_add(lud_grid_errands *errands, const lud_grid_errands *mor
 
 /* ---- doors ---- */
 
+static bool is_locked(lud_grid_cell cell) {
+    return cell.type == LUD_CODE_DOOR && cell.door == 3;
+}
+
 /* Adds the locked doors of a colour to which somebody comes who has its key after so many actions. */
 static void open_doors(search *s, int colour, int until_key, const uint16_t *actions) {
     for (int32_t c = 0; c < n_cells(s); c++) {
         const lud_grid_cell cell = lud_grid_code_fields(s->words[c]);
         int32_t place;
-        if (cell.type != LUD_CODE_DOOR || cell.door != 3 || cell.colour != colour) continue;
+        if (!is_locked(cell) || cell.colour != colour) continue;
         const int walk = until_before(s, actions, c, &place);
         if (walk != LUD_GRID_NO_PATH)
             add(s->errands, (lud_grid_errand){.cell = c, .direction = -1, .actions = until_key + walk + 1});
@@ -86,10 +85,10 @@ static void fetch(search *s, int32_t c, int colour) {
     if (walk == LUD_GRID_NO_PATH) return;
     const uint8_t before = s->cost[c];
     s->cost[c] = 1; /* it does not lie there any more */
-    lud_grid_paths_from(s->cost, s->height, s->width, place, s->onward, s->lists);
+    lud_grid_paths_from(s->cost, s->height, s->width, place, s->with_key, s->lists);
     s->cost[c] = before;
     /* what is in hand is put down first */
-    open_doors(s, colour, walk + 1 + s->robot->carries, s->onward);
+    open_doors(s, colour, walk + 1 + s->robot->carries, s->with_key);
 }
 
 /* Colours of locked doors, a bit each. */
@@ -97,7 +96,7 @@ static unsigned locked(const search *s) {
     unsigned colours = 0;
     for (int32_t c = 0; c < n_cells(s); c++) {
         const lud_grid_cell cell = lud_grid_code_fields(s->words[c]);
-        if (cell.type == LUD_CODE_DOOR && cell.door == 3) colours |= 1u << cell.colour;
+        if (is_locked(cell)) colours |= 1u << cell.colour;
     }
     return colours;
 }
@@ -128,21 +127,22 @@ static bool takes_rock(const search *s, int32_t c) {
 
 static void push(search *s, int32_t c) {
     for (int d = 0; d < 4; d++) {
-        const int32_t behind = onward_from(s, c, d, -1);
+        const int32_t behind = onward(s, c, d, -1);
         const int until = behind < 0 ? LUD_GRID_NO_PATH : s->actions[4 * behind + d];
         if (until == LUD_GRID_NO_PATH) continue;
-        for (int k = 1; k <= LUD_GRID_PUSHES && takes_rock(s, onward_from(s, c, d, k)); k++)
+        for (int k = 1; k <= LUD_GRID_PUSHES && takes_rock(s, onward(s, c, d, k)); k++)
             add(s->errands, (lud_grid_errand){.cell = c, .direction = d, .pushes = k, .actions = until + k});
     }
 }
 
 static void find_rocks(search *s) {
+    if (!s->robot->walker.rocks) return;
     lud_grid_walker around = s->robot->walker;
     around.rocks = false; /* they stay where they are until it is behind the one that it pushes */
     bool any = false;
     for (int32_t c = 0; c < n_cells(s) && !any; c++)
         any = lud_grid_code_fields(s->words[c]).type == LUD_CHANNEL_ROCK;
-    if (!any || !s->robot->walker.rocks) return;
+    if (!any) return;
     lud_grid_entering(s->words, n_cells(s), around, s->cost);
     lud_grid_paths_from(s->cost, s->height, s->width, s->robot->place, s->actions, s->lists);
     for (int32_t c = 0; c < n_cells(s); c++)
@@ -155,15 +155,15 @@ void lud_grid_errands_find(const int32_t *words, int height, int width, const lu
     search s = {.words = words, .height = height, .width = width, .robot = robot, .errands = errands};
     s.lists = memory;
     s.actions = (uint16_t *)(void *)(s.lists + lud_grid_paths_words(height, width));
-    s.onward = s.actions + 4 * cells;
-    s.cost = (uint8_t *)(s.onward + 4 * cells);
+    s.with_key = s.actions + 4 * cells;
+    s.cost = (uint8_t *)(s.with_key + 4 * cells);
     errands->n = 0;
     find_doors(&s);
     find_rocks(&s);
 }
 
-int lud_grid_errand_done(const lud_grid_errand *e, int width, const int32_t *words, int32_t cells[2],
-                         int32_t changed[2]) {
+int lud_grid_errand_done(const lud_grid_errand *e, int height, int width, const int32_t *words,
+                         int32_t cells[2], int32_t changed[2]) {
     lud_grid_cell cell = lud_grid_code_fields(words[e->cell]);
     cells[0] = e->cell;
     if (e->direction < 0) {
@@ -171,7 +171,7 @@ int lud_grid_errand_done(const lud_grid_errand *e, int width, const int32_t *wor
         changed[0] = lud_grid_code_make(cell);
         return 1;
     }
-    cells[1] = e->cell + e->pushes * (turn_y[e->direction] * width + turn_x[e->direction]);
+    cells[1] = lud_grid_onward(e->cell, height, width, e->direction, e->pushes);
     lud_grid_cell there = lud_grid_code_fields(words[cells[1]]);
     there.type = cell.type;
     there.colour = there.door = 0;

@@ -36,5 +36,5 @@ size_t lud_grid_errands_bytes(int height, int width);
 void lud_grid_errands_add(lud_grid_errands *errands, const lud_grid_errands *more);
 
 /* The cells that an errand changes, and what their words are then; how many there are. */
-int lud_grid_errand_done(const lud_grid_errand *errand, int width, const int32_t *words, int32_t cells[2],
-                         int32_t changed[2]);
+int lud_grid_errand_done(const lud_grid_errand *errand, int height, int width, const int32_t *words,
+                         int32_t cells[2], int32_t changed[2]);

@@ -4,6 +4,12 @@
 
 #include "kernels/grid_code.h"
 
+int32_t lud_grid_onward(int32_t cell, int height, int width, int direction, int steps) {
+    static const int step_x[4] = {1, 0, -1, 0}, step_y[4] = {0, 1, 0, -1};
+    const int x = cell % width + steps * step_x[direction], y = cell / width + steps * step_y[direction];
+    return x < 0 || y < 0 || x >= width || y >= height ? -1 : y * width + x;
+}
+
 /* Actions to enter what lies or stands in a cell; 0: never. */
 static int entering(lud_grid_cell cell, lud_grid_walker walker) {
     const bool magic = cell.magic >= 1 && cell.magic <= 5;
@@ -78,7 +84,6 @@ static void reach(search *s, int now, int more, int32_t place) {
 
 /* From what was reached without an action; backwards: of each place it is found out how one comes there. */
 static void spread(search *s, bool backwards) {
-    static const int step_x[4] = {1, 0, -1, 0}, step_y[4] = {0, 1, 0, -1};
     const uint8_t *cost = s->cost;
     const int way = backwards ? -1 : 1;
     for (int now = 0; s->n[0] + s->n[1] + s->n[2] > 0 && now < LUD_GRID_NO_PATH - 2; now++) {
@@ -88,23 +93,19 @@ static void spread(search *s, bool backwards) {
         for (int32_t i = 0; i < n; i++) {
             const int32_t place = list[i], cell = place / 4, d = place % 4;
             if (s->actions[place] != now) continue; /* it was reached in fewer */
-            if (cost[cell] || !backwards) {
-                reach(s, now, 1, 4 * cell + (d + 1) % 4);
-                reach(s, now, 1, 4 * cell + (d + 3) % 4);
-            }
-            const int x = cell % s->width + way * step_x[d], y = cell / s->width + way * step_y[d];
-            if (x < 0 || y < 0 || x >= s->width || y >= s->height || !cost[y * s->width + x]) continue;
-            const int entered = backwards ? cell : y * s->width + x;
-            reach(s, now, cost[entered] ? cost[entered] : 1, 4 * (y * s->width + x) + d);
+            reach(s, now, 1, 4 * cell + (d + 1) % 4);
+            reach(s, now, 1, 4 * cell + (d + 3) % 4);
+            const int32_t next = lud_grid_onward(cell, s->height, s->width, d, way);
+            if (next >= 0 && cost[next]) reach(s, now, cost[backwards ? cell : next], 4 * next + d);
         }
     }
 }
 
-void lud_grid_paths_to(const uint8_t *cost, int height, int width, const uint8_t *into, bool closed,
-                       uint16_t *actions, int32_t *memory) {
+void lud_grid_paths_to(const uint8_t *cost, int height, int width, const uint8_t *into, uint16_t *actions,
+                       int32_t *memory) {
     search s = begin(cost, height, width, actions, memory);
     for (int c = 0; c < height * width; c++)
-        for (int d = 0; d < 4 && into[c] && (closed || cost[c]); d++) reach(&s, 0, 0, 4 * c + d);
+        for (int d = 0; d < 4 && into[c] && cost[c]; d++) reach(&s, 0, 0, 4 * c + d);
     spread(&s, true);
 }
 

@@ -65,7 +65,7 @@ static bool is_done(const small_look *look, const void *what) {
 
 static change change_of(const lud_grid_errand *errand, const small_look *look) {
     change c;
-    const int n = lud_grid_errand_done(errand, WIDTH, look->words, c.cell, c.word);
+    const int n = lud_grid_errand_done(errand, HEIGHT, WIDTH, look->words, c.cell, c.word);
     assert_int_equal(n, errand->direction < 0 ? 1 : 2);
     if (n == 1) c.cell[1] = c.cell[0], c.word[1] = c.word[0];
     for (int k = 0; k < 2; k++) c.word[k] = lies(c.word[k]);

@@ -60,7 +60,7 @@ static int path_of(const lud_model *model, const uint8_t *state, lud_grid_walker
     for (int c = 0; c < CELLS; c++)
         into[c] = c % WIDTH >= rectangle[0] && c % WIDTH <= rectangle[2] && c / WIDTH >= rectangle[1] &&
                   c / WIDTH <= rectangle[3];
-    lud_grid_paths_to(cost, HEIGHT, WIDTH, into, false, actions, memory);
+    lud_grid_paths_to(cost, HEIGHT, WIDTH, into, actions, memory);
     return actions[small_look_place(&l)];
 }
 
@@ -163,7 +163,7 @@ static void test_both_ways(void **unused) {
         cost[place / 4] = 1;
         into[end] = 1;
         lud_grid_paths_from(cost, HEIGHT, WIDTH, place, from, memory);
-        lud_grid_paths_to(cost, HEIGHT, WIDTH, into, false, to, memory);
+        lud_grid_paths_to(cost, HEIGHT, WIDTH, into, to, memory);
         int least = LUD_GRID_NO_PATH;
         for (int d = 0; d < 4; d++) least = from[4 * end + d] < least ? from[4 * end + d] : least;
         assert_int_equal(least, to[place]);
