@@ -20,12 +20,7 @@ endif()
 # The same as an archive that holds all layers, and needs what they stand on; outside this build pkg-config --static tells that.
 add_library(libludus_static STATIC ${library_sources})
 ludus_settings(libludus_static)
-foreach(layer base kernels sim agents learn render)
-  target_sources(libludus_static PRIVATE $<TARGET_OBJECTS:lud_${layer}>)
-  get_target_property(needed lud_${layer} INTERFACE_LINK_LIBRARIES)
-  list(FILTER needed EXCLUDE REGEX "^lud_")
-  target_link_libraries(libludus_static PUBLIC ${needed})
-endforeach()
+ludus_put_layers(libludus_static)
 target_include_directories(libludus_static PUBLIC ${PROJECT_SOURCE_DIR}/include)
 set_target_properties(libludus_static PROPERTIES OUTPUT_NAME ludus)
 

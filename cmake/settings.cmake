@@ -39,3 +39,13 @@ function(ludus_library name folder)
     target_link_libraries(lud_${name} INTERFACE ${arg_LINK})
   endif()
 endfunction()
+
+# Makes a library of all layers, and of what they stand on, out of TARGET.
+function(ludus_put_layers target)
+  foreach(layer base kernels sim agents learn render)
+    target_sources(${target} PRIVATE $<TARGET_OBJECTS:lud_${layer}>)
+    get_target_property(needed lud_${layer} INTERFACE_LINK_LIBRARIES)
+    list(FILTER needed EXCLUDE REGEX "^lud_")
+    target_link_libraries(${target} PUBLIC ${needed})
+  endforeach()
+endfunction()

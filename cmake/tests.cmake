@@ -20,6 +20,18 @@ set(ludus_long_tests
 set(LUDUS_TEST_FILES ${PROJECT_SOURCE_DIR} CACHE STRING "the repository, as tests name it")
 set(LUDUS_TEST_PROGRAMS ${PROJECT_BINARY_DIR} CACHE STRING "the build, as tests name it")
 
+# What tests link: the layers; under sanitizers, whose checks take fifty megabytes of every program, one shared library of all layers,
+# but in the tests that put functions of their own in the place of a layer's.
+set(ludus_layers lud_learn lud_render)
+set(ludus_standing_in test_examples test_fences test_out_of_memory)
+if(LUDUS_SANITIZE)
+  add_library(lud_layers SHARED)
+  ludus_settings(lud_layers)
+  ludus_put_layers(lud_layers)
+  set_target_properties(lud_layers PROPERTIES LINKER_LANGUAGE CXX)
+  set(ludus_layers lud_layers)
+endif()
+
 pkg_check_modules(CMOCKA REQUIRED IMPORTED_TARGET cmocka)
 set(nowhere ${PROJECT_BINARY_DIR}/tests-run-here)
 file(MAKE_DIRECTORY ${nowhere})
@@ -44,10 +56,13 @@ foreach(source IN LISTS test_sources)
   if(support AND NOT TARGET lud_test_${layer})
     add_library(lud_test_${layer} STATIC ${support})
     ludus_settings(lud_test_${layer})
-    target_include_directories(lud_test_${layer} PRIVATE tests)
+    # compiled as the layers are, linked by the tests
+    target_include_directories(lud_test_${layer} PRIVATE tests $<TARGET_PROPERTY:lud_learn,INTERFACE_INCLUDE_DIRECTORIES>
+      $<TARGET_PROPERTY:lud_render,INTERFACE_INCLUDE_DIRECTORIES>)
     target_compile_definitions(lud_test_${layer} PRIVATE LUDUS_SOURCE_DIR="${LUDUS_TEST_FILES}"
       LUDUS_BINARY_DIR="${LUDUS_TEST_PROGRAMS}")
-    target_link_libraries(lud_test_${layer} PRIVATE lud_learn lud_render PkgConfig::CMOCKA)
+    target_link_libraries(lud_test_${layer} PRIVATE PkgConfig::CMOCKA)
+    add_dependencies(lud_test_${layer} lud_render lud_learn)
   endif()
   add_executable(${target} ${source})
   ludus_settings(${target})
@@ -57,7 +72,12 @@ foreach(source IN LISTS test_sources)
   target_include_directories(${target} PRIVATE tests)
   target_compile_definitions(${target} PRIVATE LUDUS_SOURCE_DIR="${LUDUS_TEST_FILES}"
     LUDUS_BINARY_DIR="${LUDUS_TEST_PROGRAMS}")
-  target_link_libraries(${target} PRIVATE lud_learn lud_render PkgConfig::CMOCKA $<$<BOOL:${AV_FOUND}>:PkgConfig::AV>)
+  if(${name} IN_LIST ludus_standing_in)
+    target_link_libraries(${target} PRIVATE lud_learn lud_render)
+  else()
+    target_link_libraries(${target} PRIVATE ${ludus_layers})
+  endif()
+  target_link_libraries(${target} PRIVATE PkgConfig::CMOCKA $<$<BOOL:${AV_FOUND}>:PkgConfig::AV>)
   if(${name} STREQUAL test_out_of_memory) # see tests/out_of_memory.h
     target_sources(${target} PRIVATE tests/out_of_memory.c)
     foreach(function malloc calloc realloc free aligned_alloc strdup strndup asprintf lud_arena_create lud_arena_take
