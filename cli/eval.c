@@ -262,6 +262,17 @@ static lud_status check_flags(const lud_learner_kind *kind, const char *folder, 
     return LUD_OK;
 }
 
+/* Whose report it is: the RUN's; of a scenario that of its learner, where another policy is evaluated and
+ * nothing of a RUN is needed for it. */
+static lud_status kind_of(const char *path, const lud_scenario *scenario, const eval_values *values,
+                          const lud_learner_kind **kind, lud_error *error) {
+    if (values->policy && scenario->learner && !lud_run_is(path)) {
+        LUD_TRY(lud_learner_kind_of(scenario, kind, error));
+        if ((*kind)->honours & LUD_HONOURS_POLICY_ALONE) return LUD_OK;
+    }
+    return lud_run_kind(path, scenario, kind, error);
+}
+
 static lud_status run_cross(const eval_values *values, const char *const *arguments, int n_arguments,
                             lud_error *error) {
     const char *const other = values->policy         ? "--policy"
@@ -293,7 +304,7 @@ static lud_status run(void *data, const char *const *arguments, int n_arguments,
     LUD_TRY(lud_scenario_open(arguments[0], &values->scenario, &scenario, error));
     scenario->ranks = lud_processes();
     const lud_learner_kind *kind = NULL;
-    lud_status status = lud_run_kind(arguments[0], scenario, &kind, error);
+    lud_status status = kind_of(arguments[0], scenario, values, &kind, error);
     if (!status) status = check_flags(kind, arguments[0], values, error);
     if (!status) status = eval_kind(kind, scenario, arguments[0], values, error);
     lud_scenario_destroy(scenario);
@@ -318,7 +329,8 @@ const lud_verb lud_verb_eval = {
         "Of a RUN of empo-phase2, whose world may be too large to be solved, --policy plays episodes with\n"
         "robots that follow it (a kind, or a RUN, also this one) and prints how many goals each person "
         "reaches\n"
-        "and the power that people have on their own afterwards, with intervals.\n\n"
+        "and the power that people have on their own afterwards, with intervals; of the scenario of one "
+        "too.\n\n"
         "For a run of proof-ppo the test queries are ranked among corruptions; its settings stand "
         "under\n"
         "learner.evaluation (--set learner.evaluation.beam=10).\n\n"

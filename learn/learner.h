@@ -40,9 +40,10 @@ typedef struct lud_report_request {
 } lud_report_request;
 enum { LUD_HONOURS_POLICY = 1, LUD_HONOURS_SPLIT = 2, LUD_HONOURS_QUERIES = 4, LUD_HONOURS_EPISODES = 8 };
 /* PROCESSES: several do it together (base/ranks); else it is the work of one. EVALUATION_EPISODES: its own
- * evaluation plays as many as its option evaluation_episodes says. */
+ * evaluation plays as many as its option evaluation_episodes says. POLICY_ALONE: what it says of another
+ * policy needs no RUN, the scenario of one will do. */
 enum { LUD_HONOURS_CURVES = 16, LUD_HONOURS_AGAINST = 32, LUD_HONOURS_PROCESSES = 64 };
-enum { LUD_HONOURS_EVALUATION_EPISODES = 128 };
+enum { LUD_HONOURS_EVALUATION_EPISODES = 128, LUD_HONOURS_POLICY_ALONE = 256 };
 
 /* Of query, where nobody says more: paths side by side, and answers that are shown. */
 enum { LUD_QUERY_WIDTH = 32, LUD_QUERY_ANSWERS = 3 };

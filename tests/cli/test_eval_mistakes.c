@@ -14,6 +14,7 @@
 
 #define FAMILY "scenarios/proof/family_tree.yaml"
 #define KEY    "scenarios/empo/fetch_the_key.yaml"
+#define NICHE  "scenarios/empo/learned/step_out_of_the_way.yaml"
 
 static char folder[] = "/tmp/ludus-eval-XXXXXX";
 static char mad_run[64], kge_run[64], proof_run[64];
@@ -159,6 +160,15 @@ static void test_solved(void **state) {
                   "--episodes is for policies that have to be played; this one is evaluated exactly");
 }
 
+/* What people have of robots that were not trained needs no training. */
+static void test_scenario(void **state) {
+    (void)state;
+    check_output(LUDUS("eval", NICHE, "--policy", "{type: script, actions: [still]}", "--episodes", "3"),
+                 "3 episodes, means with 95 % intervals", "\nperson 0 ");
+    check_failure(LUDUS("eval", NICHE), "is a scenario, expected a RUN; `ludus train ");
+    check_failure(LUDUS("eval", KEY, "--policy", "random"), "is a scenario, expected a RUN; `ludus solve ");
+}
+
 /* What comes behind the speed of a run. */
 static const char *agents_of(program_result r) {
     const char *table = r.exit_code ? NULL : strstr(r.out, "agent  role");
@@ -277,6 +287,7 @@ int main(void) {
                                        cmocka_unit_test(test_query),
                                        cmocka_unit_test(test_answers),
                                        cmocka_unit_test(test_solved),
+                                       cmocka_unit_test(test_scenario),
                                        cmocka_unit_test(test_learned_robots),
                                        cmocka_unit_test(test_edited_run),
                                        cmocka_unit_test(test_unfitting_policy),

@@ -527,7 +527,7 @@ const lud_learner_kind lud_empo_phase2 = {
     .policy = policy,
     .report = report,
     .overlay = lud_empo_phase2_overlay,
-    .honours = LUD_HONOURS_POLICY | LUD_HONOURS_EPISODES,
+    .honours = LUD_HONOURS_POLICY | LUD_HONOURS_POLICY_ALONE | LUD_HONOURS_EPISODES,
     .adds_to_evaluation = true,
     .evaluate_run = lud_empo_phase2_evaluate_run,
 };
