@@ -8,6 +8,7 @@
 
 #include "agents/kinds.h"
 #include "base/options/option_rows.h"
+#include "sim/directions.h"
 #include "sim/multigrid/grid_model.h"
 #include "sim/multigrid/grid_view.h"
 
@@ -59,14 +60,12 @@ static const lud_grid_goal *goal_of(const lud_model *model, int agent, int goal)
     return &m->spec.goals[m->goal_index[m->goal_begin[agent] + goal]];
 }
 
-static const int step_x[4] = {1, 0, -1, 0}, step_y[4] = {0, 1, 0, -1};
-
 static bool inside(const lud_grid_scene *scene, int x, int y) {
     return x >= 0 && y >= 0 && x < scene->width && y < scene->height;
 }
 
 static const lud_grid_scene_cell *neighbour(const view *v, int direction) {
-    int x = v->agent->x + step_x[direction], y = v->agent->y + step_y[direction];
+    int x = v->agent->x + lud_step_x(direction), y = v->agent->y + lud_step_y(direction);
     return inside(v->scene, x, y) ? &v->scene->cells[y * v->scene->width + x] : NULL;
 }
 
@@ -139,7 +138,7 @@ static double potential(const view *v, int x, int y) {
     while (head < tail && wanted > 0) {
         int cell = s->queue[head++], cx = cell % width, cy = cell / width;
         for (int i = 0; i < 4; i++) {
-            int nx = cx + step_x[order[i]], ny = cy + step_y[order[i]], next = ny * width + nx;
+            int nx = cx + lud_step_x(order[i]), ny = cy + lud_step_y(order[i]), next = ny * width + nx;
             if (!inside(v->scene, nx, ny) || s->closed[next] || s->visited[next] == search) continue;
             s->visited[next] = search;
             s->cost[next] = s->cost[cell] + s->passing[next];
@@ -215,7 +214,7 @@ static bool drop_useless_key(const view *v, double *p) {
     for (int i = 0; i < 4; i++) {
         const lud_grid_scene_cell *cell = neighbour(v, side(v, i));
         if (!cell || cell->agent >= 0 || cell->piece >= 0 || !can_stand_on(cell)) continue;
-        double here = potential(v, agent->x + step_x[side(v, i)], agent->y + step_y[side(v, i)]);
+        double here = potential(v, agent->x + lud_step_x(side(v, i)), agent->y + lud_step_y(side(v, i)));
         if (here < worst) {
             worst = here;
             worst_side = side(v, i);
@@ -235,7 +234,8 @@ static void walk(const view *v, double *p) {
         const lud_grid_scene_cell *cell = neighbour(v, d);
         bool block = cell && cell->piece >= 0 && top_of(v->scene, cell)->type == LUD_BLOCK;
         bool enters = cell && cell->agent < 0 && (block || (cell->piece < 0 && can_stand_on(cell)));
-        value[d] = enters ? potential(v, v->agent->x + step_x[d], v->agent->y + step_y[d]) - here : -1;
+        value[d] =
+            enters ? potential(v, v->agent->x + lud_step_x(d), v->agent->y + lud_step_y(d)) - here : -1;
         if (value[d] > value[best]) best = d;
     }
     double gain_right = 0.5 * value[(faced + 1) % 4], gain_left = 0.5 * value[(faced + 3) % 4];

@@ -8,8 +8,8 @@
 #include <xxhash.h>
 
 #include "render/overlay.h"
+#include "sim/directions.h"
 
-static const int step_x[4] = {1, 0, -1, 0}, step_y[4] = {0, 1, 0, -1};
 static const float pi = 3.14159265f;
 
 /* --- Making --- */
@@ -92,8 +92,8 @@ static void pose_of(const lud_tribes_painter *p, int agent, float *x, float *y) 
     const lud_tribes_event *event = &p->d->events[agent];
     const float nudge = sinf(pi * p->progress);
     if (direction >= 0 && direction < 4) { /* the way was closed */
-        *x += 0.12f * nudge * (float)step_x[direction];
-        *y += 0.12f * nudge * (float)step_y[direction];
+        *x += 0.12f * nudge * (float)lud_step_x(direction);
+        *y += 0.12f * nudge * (float)lud_step_y(direction);
     } else if ((event->deed == LUD_DEED_STOLE || event->deed == LUD_DEED_FOILED) && event->cell >= 0) {
         *x += 0.22f * nudge * (float)(event->cell % width - to % width); /* a thief lunges */
         *y += 0.22f * nudge * (float)(event->cell / width - to / width);
@@ -107,8 +107,8 @@ static void look_of(const lud_tribes_painter *p, int agent, float *x, float *y) 
     *x = 0;
     *y = 0.35f;
     if (direction >= 0 && direction < 4) {
-        *x = (float)step_x[direction];
-        *y = (float)step_y[direction];
+        *x = (float)lud_step_x(direction);
+        *y = (float)lud_step_y(direction);
     } else if (p->before && event->deed != LUD_DEED_NONE && event->deed != LUD_DEED_GATHERED) {
         const int from = lud_tribes_cell(p->m, p->before, agent);
         *x = (float)(event->cell % width - from % width);
@@ -419,8 +419,8 @@ static lud_action_sign action_sign(lud_drawing *drawing, const uint8_t *state, i
     (void)drawing, (void)state, (void)agent;
     if (action >= LUD_TRIBES_EAST && action <= LUD_TRIBES_NORTH)
         return (lud_action_sign){.shape = LUD_ACTION_MOVE,
-                                 .dx = (float)step_x[action - LUD_TRIBES_EAST],
-                                 .dy = (float)step_y[action - LUD_TRIBES_EAST]};
+                                 .dx = (float)lud_step_x(action - LUD_TRIBES_EAST),
+                                 .dy = (float)lud_step_y(action - LUD_TRIBES_EAST)};
     return (lud_action_sign){.shape = LUD_ACTION_STAY};
 }
 

@@ -2,6 +2,7 @@
 
 #include <stdlib.h>
 
+#include "sim/directions.h"
 #include "sim/multigrid/grid_board.h"
 #include "sim/multigrid/grid_view.h"
 
@@ -154,10 +155,9 @@ static int find_nearest(const lud_grid_scene *scene, int agent, told nearest[MAX
 
 /* " 2 ahead 1 right", as the agent faces. */
 static void tell_way(const lud_grid_scene_agent *self, int x, int y, lud_text *out) {
-    static const int step_x[4] = {1, 0, -1, 0}, step_y[4] = {0, 1, 0, -1};
     const int dx = x - self->x, dy = y - self->y, facing = (int)self->direction, right = (facing + 1) % 4;
-    const int ahead = dx * step_x[facing] + dy * step_y[facing];
-    const int aside = dx * step_x[right] + dy * step_y[right];
+    const int ahead = dx * lud_step_x(facing) + dy * lud_step_y(facing);
+    const int aside = dx * lud_step_x(right) + dy * lud_step_y(right);
     if (ahead) lud_text_append(out, " %d %s", abs(ahead), ahead > 0 ? "ahead" : "behind");
     if (aside) lud_text_append(out, " %d %s", abs(aside), aside > 0 ? "right" : "left");
     if (!ahead && !aside) lud_text_append(out, " here");

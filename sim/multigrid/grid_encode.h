@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "sim/directions.h"
 #include "sim/multigrid/grid_board.h"
 #include "sim/multigrid/grid_observe.h"
 
@@ -121,15 +122,14 @@ LUD_HD static inline void lud_grid_write_interactive(const lud_grid_model *m, co
 /* cell[row][column] of agent i's window, the agent at the bottom centre looking up; n_cells outside. */
 LUD_HD static inline void lud_grid_view_cells(const lud_grid_model *m, const uint8_t *state, int i,
                                               uint16_t *cell) {
-    const int8_t dx[4] = {1, 0, -1, 0}, dy[4] = {0, 1, 0, -1};
     uint32_t at = lud_grid_get_cell(m, state, m->at.cell, i);
     int ahead = state[m->at.agent + (uint32_t)i] & LUD_AGENT_DIRECTION, right = (ahead + 1) & 3;
     int size = (int)m->spec.observation.size;
     for (int row = 0; row < size; row++)
         for (int column = 0; column < size; column++) {
             int forward = size - 1 - row, aside = column - size / 2;
-            int x = m->cell_x[at] + dx[ahead] * forward + dx[right] * aside;
-            int y = m->cell_y[at] + dy[ahead] * forward + dy[right] * aside;
+            int x = m->cell_x[at] + lud_step_x(ahead) * forward + lud_step_x(right) * aside;
+            int y = m->cell_y[at] + lud_step_y(ahead) * forward + lud_step_y(right) * aside;
             bool inside = x >= 0 && x < m->width && y >= 0 && y < m->height;
             cell[row * size + column] = (uint16_t)(inside ? y * m->width + x : m->n_cells);
         }

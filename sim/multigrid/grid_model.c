@@ -3,6 +3,7 @@
 #include <assert.h>
 #include <string.h>
 
+#include "sim/directions.h"
 #include "sim/multigrid/grid_board.h"
 #include "sim/multigrid/grid_measures.h"
 #include "sim/multigrid/grid_observe.h"
@@ -493,12 +494,10 @@ static bool compile_neighbours(lud_grid_model *m) {
         m->cell_x[c] = (uint8_t)(c % m->width);
         m->cell_y[c] = (uint8_t)(c / m->width);
     }
-    static const int dx[4] = {1, 0, -1, 0}, dy[4] = {0, 1, 0, -1};
     for (int c = 0; c <= m->n_cells; c++)
         for (int d = 0; d < 4; d++) {
-            int x = c % m->width + dx[d], y = c / m->width + dy[d];
-            bool inside = c < m->n_cells && x >= 0 && x < m->width && y >= 0 && y < m->height;
-            m->next[c * 4 + d] = (uint16_t)(inside ? y * m->width + x : m->n_cells);
+            const int to = c < m->n_cells ? lud_cell_onward(c, m->width, m->height, d, 1) : -1;
+            m->next[c * 4 + d] = (uint16_t)(to >= 0 ? to : m->n_cells);
         }
     return true;
 }

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/random.h"
+#include "sim/directions.h"
 #include "sim/tribes/tribes_map.h"
 
 enum { ATTEMPTS = 200, WATER_PATCH = 7, NEAR = 3, FAR = 5 };
@@ -101,10 +102,9 @@ static int find_centre(maker *k, int team) {
 }
 
 static int add_border(maker *k, int cell, int n_border) {
-    static const int dx[4] = {1, 0, -1, 0}, dy[4] = {0, 1, 0, -1};
     for (int d = 0; d < 4; d++) {
-        const int x = cell % k->width + dx[d], y = cell / k->width + dy[d], to = y * k->width + x;
-        if (x < 0 || y < 0 || x >= k->width || y >= k->height || k->mark[to]) continue;
+        const int to = lud_cell_onward(cell, k->width, k->height, d, 1);
+        if (to < 0 || k->mark[to]) continue;
         if (k->cells[to] != '.' || near_house(k, to, 1)) continue;
         k->mark[to] = 1;
         k->border[n_border++] = (uint16_t)to;

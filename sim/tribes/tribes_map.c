@@ -3,6 +3,8 @@
 #include <ctype.h>
 #include <string.h>
 
+#include "sim/directions.h"
+
 /* --- Drawn maps --- */
 
 typedef struct drawer {
@@ -101,7 +103,6 @@ static bool is_walked(char c) {
 }
 
 bool lud_tribes_is_connected(const char *map, int width, int height, uint8_t *mark, uint16_t *queue) {
-    static const int dx[4] = {1, 0, -1, 0}, dy[4] = {0, 1, 0, -1};
     const int n = width * height;
     int head = 0, tail = 0;
     memset(mark, 0, (size_t)n);
@@ -113,8 +114,8 @@ bool lud_tribes_is_connected(const char *map, int width, int height, uint8_t *ma
     while (head < tail) {
         const int c = queue[head++];
         for (int d = 0; d < 4; d++) {
-            const int x = c % width + dx[d], y = c / width + dy[d], to = y * width + x;
-            if (x < 0 || y < 0 || x >= width || y >= height || mark[to]) continue;
+            const int to = lud_cell_onward(c, width, height, d, 1);
+            if (to < 0 || mark[to]) continue;
             mark[to] = 1;
             if (is_walked(map[to])) queue[tail++] = (uint16_t)to;
         }

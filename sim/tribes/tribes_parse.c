@@ -1,6 +1,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "sim/directions.h"
 #include "sim/tribes/tribes_map.h"
 #include "sim/tribes/tribes_options.h"
 #include "sim/tribes/tribes_parts.h"
@@ -203,14 +204,12 @@ static void lay_out_state(lud_tribes_model *m) {
 }
 
 static bool compile_neighbours(lud_tribes_model *m) {
-    static const int dx[4] = {1, 0, -1, 0}, dy[4] = {0, 1, 0, -1};
     m->next = lud_arena_take_array(m->arena, ((size_t)m->n_cells + 1) * 4, sizeof *m->next);
     if (!m->next) return false;
     for (int c = 0; c <= m->n_cells; c++)
         for (int d = 0; d < 4; d++) {
-            const int x = c % m->spec.width + dx[d], y = c / m->spec.width + dy[d];
-            const bool inside = c < m->n_cells && x >= 0 && x < m->spec.width && y >= 0 && y < m->spec.height;
-            m->next[c * 4 + d] = (uint16_t)(inside ? y * m->spec.width + x : m->n_cells);
+            const int to = c < m->n_cells ? lud_cell_onward(c, m->spec.width, m->spec.height, d, 1) : -1;
+            m->next[c * 4 + d] = (uint16_t)(to >= 0 ? to : m->n_cells);
         }
     return true;
 }

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "sim/directions.h"
 #include "sim/multigrid/edit/grid_edit_parts.h"
 #include "sim/multigrid/grid_model.h"
 #include "sim/statespace/statespace.h"
@@ -85,10 +86,8 @@ static void flood(const finder *f, int agent, uint8_t *reached, int *queue) {
     queue[n++] = a->y * width + a->x;
     for (int i = 0; i < n; i++)
         for (int d = 0; d < 4; d++) {
-            static const int dx[4] = {1, 0, -1, 0}, dy[4] = {0, 1, 0, -1};
-            const int x = queue[i] % width + dx[d], y = queue[i] / width + dy[d], c = y * width + x;
-            if (x < 0 || y < 0 || x >= width || y >= height || reached[c] || !may_enter(f, agent, c))
-                continue;
+            const int c = lud_cell_onward(queue[i], width, height, d, 1);
+            if (c < 0 || reached[c] || !may_enter(f, agent, c)) continue;
             reached[c] = 1;
             queue[n++] = c;
         }

@@ -1,6 +1,7 @@
 #include "sim/multigrid/file/grid_generate.h"
 
 #include "base/random.h"
+#include "sim/directions.h"
 #include "sim/multigrid/file/grid_codes.h"
 
 typedef struct maker {
@@ -129,11 +130,10 @@ static void make_rooms(maker *m) {
     }
 }
 
-static const int step_x[4] = {1, 0, -1, 0}, step_y[4] = {0, 1, 0, -1};
-
 /* The cell `by` steps away, or -1 outside the outer wall. */
 static int away(const maker *m, int cell, int direction, int by) {
-    int x = cell % m->g->width + by * step_x[direction], y = cell / m->g->width + by * step_y[direction];
+    int x = cell % m->g->width + by * lud_step_x(direction),
+        y = cell / m->g->width + by * lud_step_y(direction);
     if (x < 1 || y < 1 || x >= m->g->width - 1 || y >= m->g->height - 1) return -1;
     return y * m->g->width + x;
 }

@@ -1,6 +1,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "sim/directions.h"
 #include "sim/multigrid/file/grid_generate.h"
 
 /* What stands in the way of a person in one cell. */
@@ -24,10 +25,7 @@ typedef struct search {
 enum { DROP_TRIES = 64 };
 
 static int neighbour(const search *s, int cell, int direction) {
-    static const int dx[4] = {1, 0, -1, 0}, dy[4] = {0, 1, 0, -1};
-    int x = cell % s->spec->width + dx[direction], y = cell / s->spec->width + dy[direction];
-    if (x < 0 || y < 0 || x >= s->spec->width || y >= s->spec->height) return -1;
-    return y * s->spec->width + x;
+    return lud_cell_onward(cell, s->spec->width, s->spec->height, direction, 1);
 }
 
 static void flood(search *s, int start) {

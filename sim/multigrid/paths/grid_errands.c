@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "kernels/grid_code.h"
+#include "sim/directions.h"
 
 /* A robot that looks for something to do. */
 typedef struct search {
@@ -25,7 +26,7 @@ static int n_cells(const search *s) {
 }
 
 static int32_t onward(const search *s, int32_t cell, int direction, int steps) {
-    return lud_grid_onward(cell, s->height, s->width, direction, steps);
+    return lud_cell_onward(cell, s->width, s->height, direction, steps);
 }
 
 /* Fewest actions until the cell is in front; *place: where that is. */
@@ -171,7 +172,7 @@ int lud_grid_errand_done(const lud_grid_errand *e, int height, int width, const 
         changed[0] = lud_grid_code_make(cell);
         return 1;
     }
-    cells[1] = lud_grid_onward(e->cell, height, width, e->direction, e->pushes);
+    cells[1] = lud_cell_onward(e->cell, width, height, e->direction, e->pushes);
     lud_grid_cell there = lud_grid_code_fields(words[cells[1]]);
     there.type = cell.type;
     there.colour = there.door = 0;

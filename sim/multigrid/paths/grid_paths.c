@@ -3,12 +3,7 @@
 #include <string.h>
 
 #include "kernels/grid_code.h"
-
-int32_t lud_grid_onward(int32_t cell, int height, int width, int direction, int steps) {
-    static const int step_x[4] = {1, 0, -1, 0}, step_y[4] = {0, 1, 0, -1};
-    const int x = cell % width + steps * step_x[direction], y = cell / width + steps * step_y[direction];
-    return x < 0 || y < 0 || x >= width || y >= height ? -1 : y * width + x;
-}
+#include "sim/directions.h"
 
 /* Actions to enter what lies or stands in a cell; 0: never. */
 static int entering(lud_grid_cell cell, lud_grid_walker walker) {
@@ -95,7 +90,7 @@ static void spread(search *s, bool backwards) {
             if (s->actions[place] != now) continue; /* it was reached in fewer */
             reach(s, now, 1, 4 * cell + (d + 1) % 4);
             reach(s, now, 1, 4 * cell + (d + 3) % 4);
-            const int32_t next = lud_grid_onward(cell, s->height, s->width, d, way);
+            const int32_t next = lud_cell_onward(cell, s->width, s->height, d, way);
             if (next >= 0 && cost[next]) reach(s, now, cost[backwards ? cell : next], 4 * next + d);
         }
     }

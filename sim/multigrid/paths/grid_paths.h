@@ -14,9 +14,6 @@ typedef struct lud_grid_walker {
     bool cleared; /* as if doors were open and nothing lay about */
 } lud_grid_walker;
 
-/* The cell so many steps on in a direction; -1: outside. */
-int32_t lud_grid_onward(int32_t cell, int height, int width, int direction, int steps);
-
 /* Actions that entering each cell takes: cost[n_cells], 1 a step, 2 a door that has to be opened first or, in
  * a grid that is cleared, whatever was in the way; 0: it cannot be entered. words: kernels/grid_code.h. Other
  * agents are taken to step aside. */
