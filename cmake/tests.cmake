@@ -41,7 +41,7 @@ if(NOT SDL2_FOUND) # what remains are the tests that draw nothing
   list(APPEND test_sources ${PROJECT_SOURCE_DIR}/tests/cli/test_cuda_solve.c)
 endif()
 if(NOT AV_FOUND)
-  list(FILTER test_sources EXCLUDE REGEX "/test_(guide|record|video_failures|without)\\.c$")
+  list(FILTER test_sources EXCLUDE REGEX "/test_(gif|guide|record|video_failures|without)\\.c$")
 endif()
 add_custom_target(thread_tests)
 add_custom_target(cuda_tests) # what `make bench-gpu` carries to a GPU

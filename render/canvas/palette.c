@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { BINS = 1 << 15, COLOURS = 256, TOLERANCE = 3 * 7 * 7 };
+enum { BINS = 1 << 15, COLOURS = LUD_PALETTE_TRANSPARENT, TOLERANCE = 3 * 7 * 7 };
 
 /* Colours that share their upper five bits a channel, counted together. */
 typedef struct bin {
@@ -12,10 +12,11 @@ typedef struct bin {
 } bin;
 
 struct lud_palette {
-    bin all[BINS];       /* of all frames so far */
-    uint32_t seen[BINS]; /* pixels of the present frame */
+    bin all[BINS];       /* of all pictures that were counted */
+    uint32_t seen[BINS]; /* pixels of the present picture */
     uint8_t index[BINS]; /* bin -> nearest palette colour */
     bool valid;
+    bool more; /* pictures were counted since it was made */
     uint32_t colours[COLOURS];
     uint16_t order[BINS];
     uint16_t sorted[BINS]; /* scratch of sort_along */
@@ -140,34 +141,40 @@ static void cut(lud_palette *p) {
     for (int k = 0; k < COLOURS; k++) p->colours[k] = k < n_boxes ? mean_of(p, boxes[k]) : 0xFF000000u;
     for (int k = 0; k < n; k++) p->index[p->order[k]] = (uint8_t)nearest(p, bin_colour(&p->all[p->order[k]]));
     p->valid = true;
+    p->more = false;
 }
 
-void lud_palette_translate(lud_palette *p, const uint32_t *pixels, int width, int height, int pitch,
-                           uint8_t *indices, int index_pitch, uint32_t colours[256]) {
-    memset(p->seen, 0, sizeof p->seen);
-    bool renew = !p->valid;
+void lud_palette_count(lud_palette *p, const uint32_t *pixels, int width, int height, int pitch,
+                       uint16_t *words) {
     for (int y = 0; y < height; y++) {
         const uint32_t *row = pixels + (size_t)y * (size_t)(pitch / 4);
         for (int x = 0; x < width; x++) {
-            int k = bin_of(row[x]);
+            const int k = bin_of(row[x]);
             bin *b = &p->all[k];
-            bool fresh = !b->n;
-            p->seen[k]++;
+            if (!b->n && p->valid) p->index[k] = (uint8_t)nearest(p, row[x] | 0xFF000000u);
             b->n++;
             b->r += row[x] >> 16 & 255;
             b->g += row[x] >> 8 & 255;
             b->b += row[x] & 255;
-            if (fresh && p->valid) p->index[k] = (uint8_t)nearest(p, row[x] | 0xFF000000u);
+            *words++ = (uint16_t)k;
         }
     }
-    const uint32_t few = (uint32_t)(width * height) / 2000 + 1;
-    for (int k = 0; k < BINS && !renew; k++)
+    p->more = true;
+}
+
+void lud_palette_translate(lud_palette *p, const uint16_t *words, int width, int height, uint8_t *indices,
+                           int index_pitch, uint32_t colours[256]) {
+    const int n = width * height;
+    const uint32_t few = (uint32_t)n / 2000 + 1;
+    bool renew = !p->valid;
+    memset(p->seen, 0, sizeof p->seen);
+    for (int i = 0; i < n; i++) p->seen[words[i]]++;
+    for (int k = 0; k < BINS && !renew && p->more; k++)
         renew = p->seen[k] >= few && distance(p->colours[p->index[k]], bin_colour(&p->all[k])) > TOLERANCE;
     if (renew) cut(p);
-    for (int y = 0; y < height; y++) {
-        const uint32_t *row = pixels + (size_t)y * (size_t)(pitch / 4);
-        uint8_t *out = indices + (size_t)y * (size_t)index_pitch;
-        for (int x = 0; x < width; x++) out[x] = p->index[bin_of(row[x])];
-    }
+    for (int y = 0; y < height; y++)
+        for (int x = 0; x < width; x++)
+            indices[(size_t)y * (size_t)index_pitch + (size_t)x] = p->index[*words++];
     memcpy(colours, p->colours, sizeof p->colours);
+    colours[LUD_PALETTE_TRANSPARENT] = 0;
 }

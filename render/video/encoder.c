@@ -8,7 +8,7 @@
 #include "render/canvas/palette.h"
 #include "render/video/av.h"
 
-enum { IO_BYTES = 1 << 16 };
+enum { IO_BYTES = 1 << 16, PENDING_BYTES = 64 << 20 };
 
 struct lud_encoder {
     lud_av av;
@@ -23,6 +23,9 @@ struct lud_encoder {
     AVPacket *packet;
     struct SwsContext *scaler;
     lud_palette *palette;
+    uint16_t **pending; /* [n_pending] pictures of width x height words (render/canvas/palette.h) */
+    size_t n_pending, capacity;
+    bool flows; /* a picture is translated as soon as it comes */
     int64_t n_frames;
     int io_error;     /* errno of the first write that failed */
     bool trailer_due; /* the header is written */
@@ -180,6 +183,8 @@ static void destroy(lud_encoder *e) {
         av->avio_context_free(&e->io);
     }
     lud_palette_destroy(e->palette);
+    for (size_t i = 0; i < e->n_pending; i++) free(e->pending[i]);
+    free(e->pending);
     free(e->path);
     free(e);
 }
@@ -236,33 +241,76 @@ static int send(lud_encoder *e, const AVFrame *frame) {
     return code;
 }
 
-lud_status lud_encoder_add(lud_encoder *e, const uint32_t *pixels, int pitch, lud_error *error) {
-    const lud_av *av = &e->av;
-    e->n_frames++;
-    int code = av->av_frame_make_writable(e->frame);
-    if (code < 0) return failed(e, code, "encode", error);
-    if (e->palette) {
+static int send_next(lud_encoder *e) {
+    e->frame->pts = e->n_frames++;
+    return send(e, e->frame);
+}
+
+/* ---- pictures with a palette ----
+ * A GIF whose palette stays the same says only what changes; with another palette every picture is whole. So
+ * pictures wait until all colours are known, at the end or when they are PENDING_BYTES. */
+
+static int keep(lud_encoder *e, const uint32_t *pixels, int pitch) {
+    const size_t bytes = (size_t)e->options.width * (size_t)e->options.height * sizeof(uint16_t);
+    if (e->n_pending == e->capacity) {
+        const size_t capacity = e->capacity ? 2 * e->capacity : 64;
+        uint16_t **grown = realloc(e->pending, capacity * sizeof *grown);
+        if (!grown) return AVERROR(ENOMEM);
+        e->pending = grown;
+        e->capacity = capacity;
+    }
+    uint16_t *words = malloc(bytes);
+    if (!words) return AVERROR(ENOMEM);
+    lud_palette_count(e->palette, pixels, e->options.width, e->options.height, pitch, words);
+    e->pending[e->n_pending++] = words;
+    e->flows |= e->n_pending * bytes >= PENDING_BYTES;
+    return 0;
+}
+
+static int send_kept(lud_encoder *e) {
+    int code = 0;
+    for (size_t i = 0; i < e->n_pending && code >= 0; i++) {
         uint32_t colours[256];
-        lud_palette_translate(e->palette, pixels, e->options.width, e->options.height, pitch,
+        code = e->av.av_frame_make_writable(e->frame);
+        if (code < 0) break;
+        lud_palette_translate(e->palette, e->pending[i], e->options.width, e->options.height,
                               e->frame->data[0], e->frame->linesize[0], colours);
         memcpy(e->frame->data[1], colours, sizeof colours);
+        code = send_next(e);
+    }
+    for (size_t i = 0; i < e->n_pending; i++) free(e->pending[i]);
+    e->n_pending = 0;
+    return code;
+}
+
+lud_status lud_encoder_add(lud_encoder *e, const uint32_t *pixels, int pitch, lud_error *error) {
+    const lud_av *av = &e->av;
+    int code;
+    if (e->palette) {
+        code = keep(e, pixels, pitch);
+        if (code >= 0 && e->flows) code = send_kept(e);
     } else {
         const uint8_t *source[1] = {(const uint8_t *)pixels};
-        av->sws_scale(e->scaler, source, &pitch, 0, e->options.height, e->frame->data, e->frame->linesize);
+        code = av->av_frame_make_writable(e->frame);
+        if (code >= 0) {
+            av->sws_scale(e->scaler, source, &pitch, 0, e->options.height, e->frame->data,
+                          e->frame->linesize);
+            code = send_next(e);
+        }
     }
-    e->frame->pts = e->n_frames - 1;
-    code = send(e, e->frame);
     return code < 0 ? failed(e, code, "encode", error) : LUD_OK;
 }
 
 lud_status lud_encoder_finish(lud_encoder *e, lud_error *error) {
     const lud_av *av = &e->av;
-    int code = send(e, NULL);
+    int code = send_kept(e);
+    const char *const doing = code < 0 ? "encode" : "complete the file";
+    if (code >= 0) code = send(e, NULL);
     const int closed = write_trailer(e);
     if (code >= 0) code = closed;
     if (code >= 0) av->avio_flush(e->io);
     lud_status status = LUD_OK;
-    if (code < 0 || e->io_error) status = failed(e, code, "complete the file", error);
+    if (code < 0 || e->io_error) status = failed(e, code, doing, error);
     if (!status)
         status = lud_file_write_commit(&e->writer, error);
     else
