@@ -9,11 +9,13 @@
 #include <unistd.h>
 
 #include <cmocka.h>
+#include <jansson.h>
 
 #include "cli/support_program.h"
 
 #define FAMILY "scenarios/proof/family_tree.yaml"
 #define KEY    "scenarios/empo/fetch_the_key.yaml"
+#define FAR    "scenarios/empo/beyond/far_key.yaml"
 #define NICHE  "scenarios/empo/learned/step_out_of_the_way.yaml"
 
 static char folder[] = "/tmp/ludus-eval-XXXXXX";
@@ -160,13 +162,37 @@ static void test_solved(void **state) {
                   "--episodes is for policies that have to be played; this one is evaluated exactly");
 }
 
-/* What people have of robots that were not trained needs no training. */
+/* What people have of robots that were not trained needs no training, where the scenario says how people act.
+ */
 static void test_scenario(void **state) {
     (void)state;
-    check_output(LUDUS("eval", NICHE, "--policy", "{type: script, actions: [still]}", "--episodes", "3"),
-                 "3 episodes, means with 95 % intervals", "\nperson 0 ");
-    check_failure(LUDUS("eval", NICHE), "is a scenario, expected a RUN; `ludus train ");
+    check_output(LUDUS("eval", FAR, "--policy", "{type: script, actions: [still]}", "--episodes", "2"),
+                 "2 episodes, means with 95 % intervals", "\nperson 0 ");
+    check_failure(LUDUS("eval", NICHE, "--policy", "random"),
+                  "nobody says how people act; expected policies.human, or in its place a RUN");
+    check_failure(LUDUS("eval", FAR), "is a scenario, expected a RUN; `ludus train ");
     check_failure(LUDUS("eval", KEY, "--policy", "random"), "is a scenario, expected a RUN; `ludus solve ");
+}
+
+/* Power at the beginning, on their own, is of people and not of the robots that are evaluated. */
+static void test_same_people(void **state) {
+    (void)state;
+    char run[64];
+    snprintf(run, sizeof run, "%s/niche", folder);
+    succeed(LUDUS("train", NICHE, "-o", run, "-q", "--set", "learner.num_training_steps=20"));
+    const char *const policies[] = {run, "random"};
+    double power[2] = {0};
+    for (int i = 0; i < 2; i++) {
+        program_result r = LUDUS("eval", run, "--policy", policies[i], "--episodes", "2", "--json");
+        json_t *report = json_loads(r.out, 0, NULL);
+        power[i] = json_real_value(json_object_get(
+            json_object_get(json_array_get(json_object_get(report, "people"), 0), "power_beginning"),
+            "mean"));
+        json_decref(report);
+        program_free(&r);
+    }
+    assert_true(power[0] > 0);
+    assert_true(power[0] == power[1]);
 }
 
 /* What comes behind the speed of a run. */
@@ -288,6 +314,7 @@ int main(void) {
                                        cmocka_unit_test(test_answers),
                                        cmocka_unit_test(test_solved),
                                        cmocka_unit_test(test_scenario),
+                                       cmocka_unit_test(test_same_people),
                                        cmocka_unit_test(test_learned_robots),
                                        cmocka_unit_test(test_edited_run),
                                        cmocka_unit_test(test_unfitting_policy),

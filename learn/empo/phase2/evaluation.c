@@ -9,6 +9,7 @@
 #include "learn/empo/evaluation/robots.h"
 #include "learn/empo/phase2/met_evaluation.h"
 #include "learn/nn/arrays.h"
+#include "learn/runs/run.h"
 
 typedef lud_empo_phase2_learner phase2;
 
@@ -294,6 +295,32 @@ static json_t *benefit_json(const lud_empo_layout *layout, const char *policy, c
                      "ended_early", (json_int_t)b->ended, "people", people);
 }
 
+/* Robots that follow the policy that was asked for; people act as in the training of the RUN, whoever the
+ * robots are, or as the scenario says. */
+static lud_status cast_of(const lud_report_request *request, const lud_empo_layout *layout, lud_cast **cast,
+                          lud_error *error) {
+    const lud_scenario *scenario = request->scenario;
+    lud_tree *const policies = scenario->policies;
+    const bool told = policies && policies->kind == LUD_TREE_MAPPING && lud_tree_get(policies, "human");
+    lud_cast *trained;
+    if (!told && !lud_run_is(request->folder))
+        return lud_invalid(error,
+                           "%s: nobody says how people act; expected policies.human, or in its place a RUN, "
+                           "whose people act as in its training",
+                           request->folder);
+    LUD_TRY(lud_empo_robots_cast(request->policy, scenario, layout, cast, error));
+    if (told) return LUD_OK;
+    const lud_status status = lud_run_cast(request->folder, scenario, &trained, error);
+    for (int h = 0; h < layout->n_humans && !status; h++)
+        lud_cast_set(*cast, layout->humans[h], lud_cast_take(trained, layout->humans[h]));
+    lud_cast_destroy(trained);
+    if (status) {
+        lud_cast_destroy(*cast);
+        *cast = NULL;
+    }
+    return status;
+}
+
 static lud_status benefit_of(const lud_report_request *request, const lud_empo_theory *theory,
                              lud_report *report, lud_error *error) {
     const lud_empo_benefit_options options = {.episodes = request->episodes ? request->episodes : 100,
@@ -303,7 +330,7 @@ static lud_status benefit_of(const lud_report_request *request, const lud_empo_t
     lud_empo_benefit benefit = {0};
     if (options.episodes < 2) return lud_invalid(error, "--episodes 1: an interval needs at least two");
     LUD_TRY(lud_empo_layout_find(request->scenario->model, &layout, error));
-    LUD_TRY(lud_empo_robots_cast(request->policy, request->scenario, &layout, &cast, error));
+    LUD_TRY(cast_of(request, &layout, &cast, error));
     const lud_status status =
         lud_empo_benefit_measure(request->scenario, cast, theory, &options, stderr, &benefit, error);
     if (!status && request->json) report->json = benefit_json(&layout, request->policy, &benefit);
