@@ -302,7 +302,7 @@ static lud_status cast_of(const lud_report_request *request, const lud_empo_layo
     const lud_scenario *scenario = request->scenario;
     lud_tree *const policies = scenario->policies;
     const bool told = policies && policies->kind == LUD_TREE_MAPPING && lud_tree_get(policies, "human");
-    lud_cast *trained;
+    lud_cast *trained = NULL;
     if (!told && !lud_run_is(request->folder))
         return lud_invalid(error,
                            "%s: nobody says how people act; expected policies.human, or in its place a RUN, "
