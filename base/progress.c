@@ -96,9 +96,9 @@ static void figures(const lud_progress *p, double now, char *text, size_t size) 
     lud_format_count((double)p->done, done);
     lud_format_count((double)p->total, total);
     lud_format_count(per_second, rate);
-    const bool ended =
-        p->total == 0 || p->done >= p->total || !(own > 0) || (p->part > 0 && own < least_known);
-    lud_format_seconds(ended ? elapsed : ((double)(p->total - p->done) - p->part) / per_second, time);
+    const double left = (double)p->total - (double)p->done - p->part;
+    const bool ended = !(left > 0) || !(own > 0) || (p->part > 0 && own < least_known);
+    lud_format_seconds(ended ? elapsed : left / per_second, time);
     if (p->part > 0 && p->done < 1000) snprintf(done, sizeof done, "%.2f", (double)p->done + p->part);
     snprintf(text, size, "%s%s%s %s, %s/s, %s%s", done, p->total ? " of " : "", p->total ? total : "",
              p->unit, rate, time, ended ? "" : " left");
@@ -185,6 +185,20 @@ void lud_progress_note(lud_progress *progress, const char *format, ...) {
     va_start(arguments, format);
     vsnprintf(progress->note, sizeof progress->note, format, arguments);
     va_end(arguments);
+}
+
+void lud_progress_stage(lud_progress *p, const char *what, double part) {
+    char time[24];
+    if (!p) return;
+    const double now = lud_clock_seconds(), done = part < 0 ? 0 : part > 1 ? 1 : part;
+    if (p->stage != what) p->stage_started = now;
+    p->stage = what;
+    if (done < least_known) {
+        lud_progress_note(p, "%.0f %% of %s", 100 * done, what);
+        return;
+    }
+    lud_format_seconds((now - p->stage_started) * (1 - done) / done, time);
+    lud_progress_note(p, "%.0f %% of %s, %s left", 100 * done, what, time);
 }
 
 void lud_progress_finish(lud_progress *progress) {

@@ -18,9 +18,11 @@ typedef struct lud_progress {
     double part_before;   /* what says nothing of the rest (lud_progress_anew): of these, */
     double skipped;       /* and of the seconds */
     double started, last_shown;
-    double interval; /* seconds between two showings */
-    char note[256];  /* free text behind the figures, e.g. losses; two blanks part what belongs together */
-    int width;       /* columns of the line now on the terminal */
+    double interval;   /* seconds between two showings */
+    const char *stage; /* of the unit in hand; null: it has none */
+    double stage_started;
+    char note[256]; /* free text behind the figures, e.g. losses; two blanks part what belongs together */
+    int width;      /* columns of the line now on the terminal */
 } lud_progress;
 
 /* Starts; `out` is usually stderr, null is silent. `label` and `unit` must outlive it. */
@@ -36,6 +38,10 @@ lud_status lud_progress_beat(lud_progress *progress, double part, lud_error *err
 void lud_progress_anew(lud_progress *progress, double part);
 /* What stands behind the figures. Null is allowed. */
 void lud_progress_note(lud_progress *progress, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* In place of a note: so much (0 to 1) of a long stage of the unit in hand is done, as "34 % of WHAT, 1:20
+ * left". The time counts from the first call with this `what`, which must outlive the stage. Null is allowed.
+ */
+void lud_progress_stage(lud_progress *progress, const char *what, double part);
 /* Shows the last state and ends the line. */
 void lud_progress_finish(lud_progress *progress);
 

@@ -259,6 +259,37 @@ static void test_anew(void **state) {
     fclose(file);
 }
 
+/* The last iteration of ten has a long end of two stages: the time that is left is theirs. */
+static void test_stages(void **state) {
+    (void)state;
+    FILE *file = tmpfile();
+    lud_error error = {0};
+    lud_progress progress = begun_before(file, 100.0);
+    lud_progress_update(&progress, 9);
+    lud_progress_stage(NULL, "questions", 0.5);
+    lud_progress_stage(&progress, "questions", 0.01);
+    assert_int_equal(lud_progress_beat(&progress, 1.0, &error), LUD_OK);
+    progress.stage_started -= 30.0;
+    lud_progress_stage(&progress, "questions", 0.25);
+    assert_int_equal(lud_progress_beat(&progress, 1.0, &error), LUD_OK);
+    lud_progress_stage(&progress, "answers", 0.5);
+    progress.stage_started -= 7.0;
+    lud_progress_stage(&progress, "answers", 0.5);
+    assert_int_equal(lud_progress_beat(&progress, 1.0, &error), LUD_OK);
+    rewind(file);
+    static const char *const expected[4] = {
+        "train: 9 of 10 iterations, 0.09/s, 11 s left\n",
+        "train: 10.00 of 10 iterations, 0.10/s, 1:40, 1 % of questions\n",
+        "train: 10.00 of 10 iterations, 0.10/s, 1:40, 25 % of questions, 1:30 left\n",
+        "train: 10.00 of 10 iterations, 0.10/s, 1:40, 50 % of answers, 7.0 s left\n"};
+    for (int i = 0; i < 4; i++) {
+        char line[200];
+        assert_non_null(fgets(line, sizeof line, file));
+        assert_string_equal(line, expected[i]);
+    }
+    fclose(file);
+}
+
 static void test_interrupt(void **state) {
     (void)state;
     assert_false(lud_interrupted());
@@ -279,13 +310,11 @@ static void test_interrupt(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_formats),
-                                       cmocka_unit_test(test_plain),
-                                       cmocka_unit_test(test_terminal),
-                                       cmocka_unit_test(test_log),
-                                       cmocka_unit_test(test_beat),
-                                       cmocka_unit_test(test_anew),
-                                       cmocka_unit_test(test_interrupt_twice),
-                                       cmocka_unit_test(test_interrupt)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_formats),  cmocka_unit_test(test_plain),
+        cmocka_unit_test(test_terminal), cmocka_unit_test(test_log),
+        cmocka_unit_test(test_beat),     cmocka_unit_test(test_anew),
+        cmocka_unit_test(test_stages),   cmocka_unit_test(test_interrupt_twice),
+        cmocka_unit_test(test_interrupt)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

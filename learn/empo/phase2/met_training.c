@@ -1,7 +1,6 @@
 #include "learn/empo/phase2/met_training.h"
 
 #include <inttypes.h>
-#include <math.h>
 #include <stdlib.h>
 
 #include "base/number.h"
@@ -136,9 +135,8 @@ static lud_status ask_wanted(lud_empo_met_training *t, const uint8_t *wanted, lu
         int64_t found = 0;
         for (; node < n && found < each; node++)
             if (wanted[node]) t->rim[found++] = (uint32_t)node;
+        lud_progress_stage(progress, "what lies at the rim asked for", (double)node / (double)n);
         LUD_TRY(lud_progress_beat(progress, 1.0, error));
-        lud_progress_note(progress, "%.0f %% of what lies at the rim is asked for",
-                          100.0 * (double)node / (double)n);
         LUD_TRY(lud_empo_ask_nodes(&t->asker, found, t->rim, error));
     }
     return LUD_OK;
@@ -151,7 +149,7 @@ static lud_status sweep_all(lud_empo_met_training *t, lud_progress *progress, lu
     lud_empo_met_mark_all(t->met);
     for (int64_t n; (n = lud_empo_met_sweep(t->met, 0.0, SWEPT_AT_ONCE)) > 0;) {
         done += (double)n;
-        lud_progress_note(progress, "%.0f %% of all values are computed anew", 100.0 * fmin(done / all, 1.0));
+        lud_progress_stage(progress, "all values computed anew", done / all);
         LUD_TRY(lud_progress_beat(progress, 1.0, error));
     }
     return LUD_OK;
