@@ -106,7 +106,7 @@ static void trace_pieces(painter *p) {
                     p->g->arrived[(y + dy) * a->width + x + dx] = (int8_t)(1 + direction);
         }
         if (from->carries && !to->carries) {
-            int x = to->x + lud_step_x(from->direction), y = to->y + lud_step_y(from->direction);
+            int x = to->x + lud_step_x((int)from->direction), y = to->y + lud_step_y((int)from->direction);
             lud_grid_scene_cell *cell = cell_at(b, x, y);
             if (cell && cell->piece >= 0) p->g->lifted[y * a->width + x] = 1;
         }
@@ -132,8 +132,8 @@ static void agent_pose(const painter *p, int agent, float *x, float *y, float *t
     *turn = (float)from->direction + (float)quarter * t;
     if (!dx && !dy && !from->terminated && !from->paused && verb_of(p, agent) == LUD_VERB_FORWARD) {
         float nudge = 0.13f * sinf(3.14159265f * t);
-        *x += nudge * (float)lud_step_x(from->direction);
-        *y += nudge * (float)lud_step_y(from->direction);
+        *x += nudge * (float)lud_step_x((int)from->direction);
+        *y += nudge * (float)lud_step_y((int)from->direction);
     }
 }
 
@@ -307,12 +307,12 @@ static void draw_carried(const painter *p, int agent, float x, float y) {
     bool moving = p->moment->before && p->progress < 1;
     if (to->carries) {
         float t = moving && !from->carries ? p->progress : 1;
-        float x0 = (float)to->x + (float)lud_step_x(to->direction),
-              y0 = (float)to->y + (float)lud_step_y(to->direction);
+        float x0 = (float)to->x + (float)lud_step_x((int)to->direction),
+              y0 = (float)to->y + (float)lud_step_y((int)to->direction);
         draw_object(p, &to->carried, x0 + (x - x0) * t, y0 + (y + up - y0) * t, 1 + (small - 1) * t);
     } else if (moving && from->carries) {
         float t = p->progress;
-        int cx = to->x + lud_step_x(from->direction), cy = to->y + lud_step_y(from->direction);
+        int cx = to->x + lud_step_x((int)from->direction), cy = to->y + lud_step_y((int)from->direction);
         const lud_grid_scene_cell *cell = cell_at(p->g->after, cx, cy);
         if (cell && cell->piece >= 0)
             draw_object(p, &from->carried, x + ((float)cx - x) * t, y + up + ((float)cy - y - up) * t,
@@ -532,7 +532,8 @@ static lud_action_sign action_sign(lud_drawing *drawing, const uint8_t *state, i
     const lud_grid_model *m = (const lud_grid_model *)drawing->model;
     lud_grid_scene_read(g->after, drawing->model, state);
     const lud_grid_scene_agent *a = &g->after->agents[agent];
-    lud_action_sign sign = {.dx = (float)lud_step_x(a->direction), .dy = (float)lud_step_y(a->direction)};
+    lud_action_sign sign = {.dx = (float)lud_step_x((int)a->direction),
+                            .dy = (float)lud_step_y((int)a->direction)};
     if (a->terminated || a->paused) return sign;
     switch (m->verb[action]) {
     case LUD_VERB_FORWARD:
