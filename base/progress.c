@@ -168,6 +168,7 @@ static void show_now_and_then(lud_progress *p) {
 void lud_progress_update(lud_progress *progress, uint64_t done) {
     progress->done = done;
     progress->part = 0.0;
+    progress->stage = NULL;
     show_now_and_then(progress);
 }
 

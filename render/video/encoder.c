@@ -24,8 +24,7 @@ struct lud_encoder {
     struct SwsContext *scaler;
     lud_palette *palette;
     uint16_t **pending; /* [n_pending] pictures of width x height words (render/canvas/palette.h) */
-    size_t n_pending, capacity;
-    bool flows; /* a picture is translated as soon as it comes */
+    size_t n_pending, most_pending;
     int64_t n_frames;
     int io_error;     /* errno of the first write that failed */
     bool trailer_due; /* the header is written */
@@ -39,6 +38,11 @@ lud_status lud_encoder_check(const char *path, lud_error *error) {
 
 static enum AVPixelFormat pixels_of(const lud_encoder *e) {
     return e->encoding->palette ? AV_PIX_FMT_PAL8 : AV_PIX_FMT_YUV420P;
+}
+
+/* Of a picture that waits. */
+static size_t picture_bytes(const lud_encoder *e) {
+    return (size_t)e->options.width * (size_t)e->options.height * sizeof(uint16_t);
 }
 
 /* ---- writing through the atomic file writer ---- */
@@ -125,8 +129,10 @@ static int open_frame(lud_encoder *e) {
     int code = av->av_frame_get_buffer(e->frame, 0);
     if (code < 0) return code;
     if (e->encoding->palette) {
+        e->most_pending = (PENDING_BYTES - 1) / picture_bytes(e) + 1;
+        e->pending = calloc(e->most_pending, sizeof *e->pending);
         e->palette = lud_palette_create();
-        return e->palette ? 0 : AVERROR(ENOMEM);
+        return e->pending && e->palette ? 0 : AVERROR(ENOMEM);
     }
     e->frame->colorspace = AVCOL_SPC_BT709;
     e->frame->color_range = AVCOL_RANGE_MPEG;
@@ -251,19 +257,10 @@ static int send_next(lud_encoder *e) {
  * pictures wait until all colours are known, at the end or when they are PENDING_BYTES. */
 
 static int keep(lud_encoder *e, const uint32_t *pixels, int pitch) {
-    const size_t bytes = (size_t)e->options.width * (size_t)e->options.height * sizeof(uint16_t);
-    if (e->n_pending == e->capacity) {
-        const size_t capacity = e->capacity ? 2 * e->capacity : 64;
-        uint16_t **grown = realloc(e->pending, capacity * sizeof *grown);
-        if (!grown) return AVERROR(ENOMEM);
-        e->pending = grown;
-        e->capacity = capacity;
-    }
-    uint16_t *words = malloc(bytes);
+    uint16_t *words = malloc(picture_bytes(e));
     if (!words) return AVERROR(ENOMEM);
     lud_palette_count(e->palette, pixels, e->options.width, e->options.height, pitch, words);
     e->pending[e->n_pending++] = words;
-    e->flows |= e->n_pending * bytes >= PENDING_BYTES;
     return 0;
 }
 
@@ -280,6 +277,7 @@ static int send_kept(lud_encoder *e) {
     }
     for (size_t i = 0; i < e->n_pending; i++) free(e->pending[i]);
     e->n_pending = 0;
+    e->most_pending = 1; /* the palette is there */
     return code;
 }
 
@@ -288,7 +286,7 @@ lud_status lud_encoder_add(lud_encoder *e, const uint32_t *pixels, int pitch, lu
     int code;
     if (e->palette) {
         code = keep(e, pixels, pitch);
-        if (code >= 0 && e->flows) code = send_kept(e);
+        if (code >= 0 && e->n_pending == e->most_pending) code = send_kept(e);
     } else {
         const uint8_t *source[1] = {(const uint8_t *)pixels};
         code = av->av_frame_make_writable(e->frame);
