@@ -339,6 +339,11 @@ static lud_status take_part(source *s, lud_cast *cast, int agent, lud_error *err
     return LUD_OK;
 }
 
+bool lud_run_people_told(const lud_scenario *scenario) {
+    return scenario->policies && scenario->policies->kind == LUD_TREE_MAPPING &&
+           lud_tree_get(scenario->policies, "human");
+}
+
 /* One learner for all agents, each with its share. */
 static lud_status share_policy(const char *folder, const lud_scenario *scenario, const lud_learner_kind *kind,
                                lud_cast *cast, lud_error *error) {
@@ -348,11 +353,9 @@ static lud_status share_policy(const char *folder, const lud_scenario *scenario,
     lud_status status = lud_learned_open(folder, scenario, "cpu", kind, &s->learned, error);
     if (!status) status = kind->policy(s->learned.learner, &s->policy, error);
     const lud_layout *layout = &scenario->model->layout;
-    lud_tree *people = scenario->policies && scenario->policies->kind == LUD_TREE_MAPPING
-                           ? lud_tree_get(scenario->policies, "human")
-                           : NULL;
+    const bool told = lud_run_people_told(scenario);
     for (int i = 0; s->policy && status == LUD_OK && i < layout->n_agents; i++)
-        if (layout->roles[i] != LUD_ROLE_HUMAN || !people) status = take_part(s, cast, i, error);
+        if (layout->roles[i] != LUD_ROLE_HUMAN || !told) status = take_part(s, cast, i, error);
     give_back(s);
     return status;
 }

@@ -57,6 +57,8 @@ void lud_learned_close(lud_learned *learned);
  * learner for all but people for whom the scenario's `policies:` names somebody. Does nothing when the
  * learner has no policy. The scenario must outlive the cast; what was loaded is given back with it. */
 lud_status lud_run_act(const char *run, const lud_scenario *scenario, lud_cast *cast, lud_error *error);
+/* Whether it names somebody for people, so that no run acts for them. */
+bool lud_run_people_told(const lud_scenario *scenario);
 /* The scenario's agents, for whom the run acts; null: nobody does. RUNs that its `policies` name act for the
  * agents that are left to them (learn/runs/run_named.h). */
 lud_status lud_run_cast(const char *run, const lud_scenario *scenario, lud_cast **cast, lud_error *error);

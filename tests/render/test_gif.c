@@ -1,7 +1,6 @@
 /* GIF: every picture comes back as it was drawn, and costs what changes in it. */
 #include <setjmp.h>
 #include <stdarg.h>
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,10 +8,9 @@
 #include <sys/stat.h>
 
 #include <cmocka.h>
-#include <libavcodec/avcodec.h>
-#include <libavformat/avformat.h>
 
 #include "folder.h"
+#include "render/read_video.h"
 #include "render/video/video.h"
 
 TEST_FOLDER("/tmp/ludus-gif-XXXXXX")
@@ -45,40 +43,21 @@ static void write_pictures(const char *path, uint32_t *pixels, int width, int he
     if (lud_video_finish(video, &error)) fail_msg("%s", error.text);
 }
 
-static void check_picture(const AVFrame *frame, const uint32_t *pixels, int width, int height, int picture) {
+/* What was drawn, of which `pixels` is room for one picture. */
+typedef struct drawn {
+    uint32_t *pixels;
+    int width, height, side;
+} drawn;
+
+static void check_picture(void *data, const AVFrame *frame, int picture) {
+    const drawn *d = data;
+    draw(d->pixels, d->width, d->height, d->side, picture);
     assert_int_equal(frame->format, AV_PIX_FMT_BGRA);
-    for (int y = 0; y < height; y++) {
+    for (int y = 0; y < d->height; y++) {
         const uint8_t *row = frame->data[0] + (ptrdiff_t)y * frame->linesize[0];
-        if (memcmp(row, pixels + (size_t)y * (size_t)width, (size_t)width * 4) != 0)
+        if (memcmp(row, d->pixels + (size_t)y * (size_t)d->width, (size_t)d->width * 4) != 0)
             fail_msg("picture %d, row %d is not as it was drawn", picture, y);
     }
-}
-
-static void read_pictures(const char *path, uint32_t *pixels, int width, int height, int side, int n) {
-    AVFormatContext *input = NULL;
-    assert_int_equal(avformat_open_input(&input, path, NULL, NULL), 0);
-    assert_true(avformat_find_stream_info(input, NULL) >= 0);
-    const AVCodecParameters *parameters = input->streams[0]->codecpar;
-    AVCodecContext *decoder = avcodec_alloc_context3(avcodec_find_decoder(parameters->codec_id));
-    assert_int_equal(avcodec_parameters_to_context(decoder, parameters), 0);
-    assert_int_equal(avcodec_open2(decoder, NULL, NULL), 0);
-    AVPacket *packet = av_packet_alloc();
-    AVFrame *frame = av_frame_alloc();
-    int k = 0;
-    for (bool end = false; !end;) {
-        end = av_read_frame(input, packet) < 0;
-        avcodec_send_packet(decoder, end ? NULL : packet);
-        av_packet_unref(packet);
-        for (; avcodec_receive_frame(decoder, frame) == 0; k++) {
-            draw(pixels, width, height, side, k);
-            check_picture(frame, pixels, width, height, k);
-        }
-    }
-    assert_int_equal(k, n);
-    av_frame_free(&frame);
-    av_packet_free(&packet);
-    avcodec_free_context(&decoder);
-    avformat_close_input(&input);
 }
 
 static int64_t bytes_of(int width, int height, int side, int n) {
@@ -88,7 +67,10 @@ static int64_t bytes_of(int width, int height, int side, int n) {
     uint32_t *pixels = malloc((size_t)width * (size_t)height * sizeof *pixels);
     assert_non_null(pixels);
     write_pictures(path, pixels, width, height, side, n);
-    read_pictures(path, pixels, width, height, side, n);
+    drawn d = {pixels, width, height, side};
+    int read_width, read_height;
+    assert_int_equal(read_video(path, &read_width, &read_height, check_picture, &d), n);
+    assert_true(read_width == width && read_height == height);
     free(pixels);
     assert_int_equal(stat(path, &file), 0);
     return (int64_t)file.st_size;

@@ -11,11 +11,10 @@
 #include <unistd.h>
 
 #include <cmocka.h>
-#include <libavcodec/avcodec.h>
-#include <libavformat/avformat.h>
 
 #include "base/file.h"
 #include "full_disk.h"
+#include "render/read_video.h"
 #include "render/record.h"
 #include "render/support_worlds.h"
 #include "render/video/video.h"
@@ -69,30 +68,7 @@ static char *content(const char *name, size_t *length) {
 static int count_frames(const char *name, int *width, int *height) {
     char path[128];
     snprintf(path, sizeof path, "%s/%s", folder, name);
-    AVFormatContext *input = NULL;
-    assert_int_equal(avformat_open_input(&input, path, NULL, NULL), 0);
-    assert_true(avformat_find_stream_info(input, NULL) >= 0);
-    assert_int_equal(input->nb_streams, 1);
-    AVCodecParameters *parameters = input->streams[0]->codecpar;
-    AVCodecContext *decoder = avcodec_alloc_context3(avcodec_find_decoder(parameters->codec_id));
-    assert_int_equal(avcodec_parameters_to_context(decoder, parameters), 0);
-    assert_int_equal(avcodec_open2(decoder, NULL, NULL), 0);
-    *width = parameters->width;
-    *height = parameters->height;
-    AVPacket *packet = av_packet_alloc();
-    AVFrame *frame = av_frame_alloc();
-    int frames = 0, end = 0;
-    while (!end) {
-        end = av_read_frame(input, packet) < 0;
-        avcodec_send_packet(decoder, end ? NULL : packet);
-        av_packet_unref(packet);
-        while (avcodec_receive_frame(decoder, frame) == 0) frames++;
-    }
-    av_frame_free(&frame);
-    av_packet_free(&packet);
-    avcodec_free_context(&decoder);
-    avformat_close_input(&input);
-    return frames;
+    return read_video(path, width, height, NULL, NULL);
 }
 
 static void check_format(const char *first, const char *second, const char *other) {

@@ -300,8 +300,7 @@ static json_t *benefit_json(const lud_empo_layout *layout, const char *policy, c
 static lud_status cast_of(const lud_report_request *request, const lud_empo_layout *layout, lud_cast **cast,
                           lud_error *error) {
     const lud_scenario *scenario = request->scenario;
-    lud_tree *const policies = scenario->policies;
-    const bool told = policies && policies->kind == LUD_TREE_MAPPING && lud_tree_get(policies, "human");
+    const bool told = lud_run_people_told(scenario);
     lud_cast *trained = NULL;
     if (!told && !lud_run_is(request->folder))
         return lud_invalid(error,
