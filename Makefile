@@ -50,9 +50,9 @@ python: python-packages
 	@$(PYTHON) -m pytest -q python/tests
 	@$(PYTHON) -c 'import ludus; print("ludus", ludus.__version__, "is in $(PYTHON)")'
 
-# What every CUDA kernel takes of a GPU, by nvcc alone; rewrites docs/occupancy.md, fails where a kernel spills.
+# What every CUDA kernel takes of a GPU, by nvcc alone; rewrites docs/measurements/occupancy.md, fails where a kernel spills.
 occupancy: build
-	@python3 cmake/occupancy.py $(BUILD)/generated docs/occupancy.md
+	@python3 cmake/occupancy.py $(BUILD)/generated docs/measurements/occupancy.md
 
 # The examples with PyTorch, Stable-Baselines3 and MPE2 in their short forms, and arrays handed to PyTorch and JAX. What they stand on
 # is installed in two minutes, 0.9 GB in build/python-examples and 0.5 of Debian's; they run in half a minute.
@@ -126,7 +126,7 @@ test-sanitize: install-deps-test
 	@cmake --build --preset asan-ubsan
 	ASAN_OPTIONS=detect_stack_use_after_return=1 UBSAN_OPTIONS=print_stacktrace=1 \
 	LSAN_OPTIONS=suppressions=$(CURDIR)/cmake/leaks.supp:print_suppressions=0 \
-	$(CTEST) --test-dir build/asan-ubsan -E '^(cli/test_documents|cli/test_first_hour|cli/test_guide|cli/test_hosts|cli/test_ranks|learn/test_defaults)$$'
+	$(CTEST) --test-dir build/asan-ubsan -E '^(cli/documents/test_documents|cli/test_first_hour|cli/documents/test_guide|cli/test_hosts|cli/test_ranks|learn/test_defaults)$$'
 
 test-threads: install-deps-test
 	@cmake --preset tsan >/dev/null
@@ -199,7 +199,7 @@ golden-pictures: build
 # pictures and clips in docs/images anew. Some minutes; PAGE=guide.md for one page. The commands are read from the pages.
 PAGE ?= all
 docs: build
-	@LUDUS_MAKE_DOCUMENTS=$(PAGE) $(BUILD)/cli_test_guide
+	@LUDUS_MAKE_DOCUMENTS=$(PAGE) $(BUILD)/cli_documents_test_guide
 
 bench: build
 	$(BUILD)/ludus bench

@@ -8,7 +8,7 @@ set(ludus_thread_tests
 
 # Those that take ten seconds and more by themselves; `make test` leaves them to `make test-all`.
 set(ludus_long_tests
-  cli/test_documents cli/test_experiment cli/test_first_hour cli/test_guide cli/test_hosts cli/test_ranks cli/test_runs cli/test_starved cli/test_sweep
+  cli/documents/test_documents cli/test_experiment cli/test_first_hour cli/documents/test_guide cli/test_hosts cli/test_ranks cli/test_runs cli/test_starved cli/test_sweep
   kernels/test_cuda_emulated kernels/test_rows
   learn/empo/test_empo_accuracy learn/empo/test_empo_phase1 learn/empo/test_empo_trajectory learn/empo/test_empo_update
   learn/nn/test_cuda_optimisers_emulated learn/proof_ppo/test_cuda_proof_emulated learn/proof_ppo/test_proof_ppo

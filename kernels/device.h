@@ -111,8 +111,8 @@ lud_status lud_device_open_at(const char *choice, int n_threads, int place, lud_
 void lud_device_close(lud_device *device);
 
 /* Strict: every result must be the same bits for any number of threads of the CPU. Every operation keeps this
- * without being asked, so the switch changes nothing; docs/performance.md has what the fixed order of sums
- * costs. It binds operations that might one day gain by giving it up. Off at first. */
+ * without being asked, so the switch changes nothing; docs/measurements/performance.md has what the fixed
+ * order of sums costs. It binds operations that might one day gain by giving it up. Off at first. */
 void lud_device_set_strict(lud_device *device, bool strict);
 void lud_device_set_precision(lud_device *device, lud_precision precision);
 /* Rows apart: on the CPU a row that passes through layers (`linear`, and products with transposed weights

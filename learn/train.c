@@ -546,10 +546,14 @@ lud_status lud_train(lud_learner *learner, const lud_train_options *options, lud
     status = run(&s, error);
     result->finished = s.iterations >= learner->n_iterations && !s.pending;
     if (options->figures && s.ended > 0) print_figures(&s, options->figures);
-    if (leads(&s) && (status == LUD_OK || status == LUD_ERROR_IO || s.broken)) {
+    /* what is learned is sound where only its evaluation failed: that is done again when the run goes on */
+    const bool unjudged = s.pending && status && status != LUD_ERROR_NUMERIC;
+    if (leads(&s) && (status == LUD_OK || status == LUD_ERROR_IO || s.broken || unjudged)) {
         lud_error other = {0};
         const lud_status saved = save_last(&s, status ? &other : error);
         if (status && saved) lud_log(NULL, LUD_LOG_WARNING, "%s", other.text);
+        if (unjudged && !saved)
+            lud_fail_context(error, "after iteration %llu, which is saved", (unsigned long long)s.iterations);
         if (!status) status = saved;
     }
     result->kept = s.best.kept;

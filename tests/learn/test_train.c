@@ -32,6 +32,7 @@ typedef struct regression {
     lud_parameters *parameters;
     lud_nn *net;
     lud_optimiser *optimiser;
+    bool unjudged; /* evaluations fail */
     int x, y;
     uint64_t iteration;
     float *target, *losses;
@@ -80,8 +81,8 @@ static lud_status iterate(lud_learner *learner, double *row, lud_error *error) {
 }
 
 static lud_status evaluate(lud_learner *learner, double *row, lud_error *error) {
-    (void)error;
     regression *r = (regression *)learner;
+    if (r->unjudged) return lud_fail(error, LUD_ERROR_MEMORY, "no memory to evaluate");
     draw_batch(r, 1u << 30);
     lud_nn_forward(r->net, ROWS, false);
     r->device->ops->mse_loss(r->device, ROWS, lud_nn_value(r->net, r->y), r->target, NULL, 1.0, r->losses,
@@ -402,6 +403,25 @@ static void the_last_checkpoint_is_always_tried(void **state) {
     compare_checkpoints("well", "end");
 }
 
+/* An evaluation that fails costs nothing of what was learned: it is saved, and evaluated when the run goes
+ * on. */
+static void what_cannot_be_evaluated_is_saved(void **state) {
+    (void)state;
+    lud_error error = {0};
+    lud_train_result result;
+    lud_learner *well = make(LUD_OPTIMISER_ADAM), *learner = make(LUD_OPTIMISER_ADAM);
+    assert_int_equal(train(well, "judged", false, 0, &result, &error), LUD_OK);
+    ((regression *)learner)->unjudged = true;
+    assert_int_equal(train(learner, "unjudged", false, 0, &result, &error), LUD_ERROR_MEMORY);
+    assert_string_equal(error.text, "after iteration 10, which is saved: no memory to evaluate");
+    lud_learner_destroy(learner);
+    learner = make(LUD_OPTIMISER_ADAM);
+    assert_int_equal(train(learner, "unjudged", true, 0, &result, &error), LUD_OK);
+    compare_checkpoints("judged", "unjudged");
+    lud_learner_destroy(learner);
+    lud_learner_destroy(well);
+}
+
 /* Column k of a row of metrics.csv, behind the iteration and the clock; NaN where it is empty. */
 static double column_of(const char *row, int k) {
     for (k += 1; k > 0; k--) row = strchr(row, ',') + 1;
@@ -554,6 +574,7 @@ int main(void) {
         cmocka_unit_test(training_learns),
         cmocka_unit_test(faults_are_told),
         cmocka_unit_test(the_last_checkpoint_is_always_tried),
+        cmocka_unit_test(what_cannot_be_evaluated_is_saved),
         cmocka_unit_test(the_best_parameters_are_kept),
         cmocka_unit_test(one_folder_has_one_writer),
         cmocka_unit_test(zero_gradients_skip_low_rank_matrices),

@@ -150,15 +150,22 @@ lud_status lud_empo_reference_create(const lud_model *model, const lud_empo_theo
 lud_status lud_empo_reference_ensure(const lud_scenario *scenario, const lud_empo_theory *theory,
                                      lud_policy *people, int64_t max_states, lud_empo_reference *r,
                                      lud_error *error) {
-    if (max_states == 0 || r->solved || r->too_large) return LUD_OK;
+    if (max_states == 0 || r->solved || r->missing) return LUD_OK;
     lud_error reason = {0};
     const lud_status status =
         lud_empo_reference_create(scenario->model, theory, people, (uint64_t)scenario->run.seed,
                                   (uint64_t)max_states, (int)scenario->run.threads, r, &reason);
-    r->too_large = status == LUD_ERROR_LIMIT;
+    r->missing = status == LUD_ERROR_LIMIT || status == LUD_ERROR_INPUT;
     r->reason = reason;
-    if (status && !r->too_large && error) *error = reason;
-    return r->too_large ? LUD_OK : status;
+    if (status && !r->missing && error) *error = reason;
+    return r->missing ? LUD_OK : status;
+}
+
+void lud_empo_reference_report_missing(const lud_empo_reference *r, lud_text *out) {
+    if (!r->missing) return;
+    lud_text_append(out, "\nnot compared with an exact solution%s: %s\n",
+                    r->reason.status == LUD_ERROR_LIMIT ? " (exact_max_states)" : ", as there is none",
+                    r->reason.text);
 }
 
 void lud_empo_reference_free(lud_empo_reference *r) {

@@ -8,8 +8,8 @@
 #include "sim/scenario.h"
 
 typedef struct lud_empo_reference {
-    bool solved, too_large; /* neither before lud_empo_reference_ensure */
-    lud_error reason;       /* why it is too large */
+    bool solved, missing; /* neither before lud_empo_reference_ensure */
+    lud_error reason;     /* why there is none */
     lud_statespace *space;
     lud_empo_problem *problem;
     double *records;  /* [n_states][record_doubles] */
@@ -31,10 +31,13 @@ lud_status lud_empo_reference_create(const lud_model *model, const lud_empo_theo
 lud_status lud_empo_count_states(const lud_model *model, uint64_t seed, uint64_t max_states, int n_threads,
                                  uint64_t *n, lud_error *error);
 /* For comparison: solves a scenario's world when this has not been tried yet (0 states at most: never). A
- * world of more than max_states states, or of more than memory suffices for, is no error but `too_large`. */
+ * world of more than max_states states, or of more than memory suffices for, is no error but `missing`, and
+ * so is one in which somebody can lose all power, so that V_r is infinite. */
 lud_status lud_empo_reference_ensure(const lud_scenario *scenario, const lud_empo_theory *theory,
                                      lud_policy *people, int64_t max_states, lud_empo_reference *reference,
                                      lud_error *error);
+/* Says why nothing is compared; nothing where it was tried and is there, or was not tried. */
+void lud_empo_reference_report_missing(const lud_empo_reference *reference, lud_text *out);
 /* Safe on a zeroed struct. */
 void lud_empo_reference_free(lud_empo_reference *reference);
 

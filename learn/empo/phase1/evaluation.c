@@ -128,9 +128,7 @@ lud_status lud_empo_phase1_evaluate(lud_learner *learner, double *row, lud_error
 }
 
 void lud_empo_phase1_report_evaluation(const phase1 *p, lud_text *out) {
-    if (p->reference.too_large)
-        lud_text_append(out, "not compared with an exact solution (exact_max_states): %s\n",
-                        p->reference.reason.text);
+    lud_empo_reference_report_missing(&p->reference, out);
     if (!p->evaluated) return;
     const lud_empo_phase1_distance *d = &p->distance;
     lud_text_append(out, "\n=== Learned against exact, %llu states, goals not yet achieved ===\n",

@@ -227,12 +227,8 @@ static void report_trust(const lud_empo_phase2_learner *p, lud_text *out) {
 
 void lud_empo_phase2_report_evaluation(const lud_empo_phase2_learner *p, lud_text *out) {
     report_trust(p, out);
-    if (!p->evaluated) {
-        if (p->reference.too_large)
-            lud_text_append(out, "\nnot compared with an exact solution (exact_max_states): %s\n",
-                            p->reference.reason.text);
-        return;
-    }
+    lud_empo_reference_report_missing(&p->reference, out);
+    if (!p->evaluated) return;
     const lud_empo_distance *d = &p->distance;
     lud_text_append(out, "\n=== Learned against exact, %llu states ===\n",
                     (unsigned long long)p->reference.space->n_states);

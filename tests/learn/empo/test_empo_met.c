@@ -12,6 +12,7 @@
 #include <cmocka.h>
 
 #include "learn/empo/met/actor.h"
+#include "learn/empo/phase2/evaluation.h"
 #include "learn/empo/phase2/met_evaluation.h"
 #include "learn/empo/support_empo.h"
 
@@ -244,6 +245,28 @@ static void the_learner_is_exact(void **state) {
     support_empo_close(&r);
 }
 
+/* A person who may stand where no goal is can lose all power: V_r has no exact value there. The learner
+ * counts x_h_floor, and says that there is nothing to compare it with. */
+static void without_an_exact_solution_nothing_is_compared(void **state) {
+    (void)state;
+    support_empo r;
+    lud_text text = {0};
+    char world[1024];
+    snprintf(world, sizeof world, "%s", support_empo_corridor);
+    *strstr(world, "  - {cell: [3, 1]}") = 0;
+    support_empo_open(&r, world, small, 0, NULL);
+    double row[64];
+    lud_error error = {0};
+    support_empo_iterate(&r, 6);
+    if (r.learner->base.kind->evaluate(&r.learner->base, row, &error)) fail_msg("%s", error.text);
+    lud_empo_phase2_report_evaluation(r.learner, &text);
+    assert_non_null(
+        strstr(text.bytes, "not compared with an exact solution, as there is none: no goal is open to"));
+    assert_null(strstr(text.bytes, "Learned against exact"));
+    lud_text_free(&text);
+    support_empo_close(&r);
+}
+
 /* A table too small for the world, and networks for the rest: little training is not trusted. */
 static void a_small_table_is_not_trusted(void **state) {
     (void)state;
@@ -376,11 +399,17 @@ static void other_trainings_are_chosen(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_is_closed_is_exact),    cmocka_unit_test(a_long_world_is_exact),
-        cmocka_unit_test(the_order_does_not_matter),  cmocka_unit_test(memory_is_bounded),
-        cmocka_unit_test(the_learner_is_exact),       cmocka_unit_test(a_small_table_is_not_trusted),
-        cmocka_unit_test(robots_at_random_are_told),  cmocka_unit_test(resume_equals_no_interruption),
-        cmocka_unit_test(acting_is_look_ahead),       cmocka_unit_test(what_does_not_go_together_is_told),
+        cmocka_unit_test(what_is_closed_is_exact),
+        cmocka_unit_test(a_long_world_is_exact),
+        cmocka_unit_test(the_order_does_not_matter),
+        cmocka_unit_test(memory_is_bounded),
+        cmocka_unit_test(the_learner_is_exact),
+        cmocka_unit_test(a_small_table_is_not_trusted),
+        cmocka_unit_test(without_an_exact_solution_nothing_is_compared),
+        cmocka_unit_test(robots_at_random_are_told),
+        cmocka_unit_test(resume_equals_no_interruption),
+        cmocka_unit_test(acting_is_look_ahead),
+        cmocka_unit_test(what_does_not_go_together_is_told),
         cmocka_unit_test(other_trainings_are_chosen),
     };
     return cmocka_run_group_tests(tests, support_empo_make_folder, support_empo_remove_folder);

@@ -1,10 +1,12 @@
-#include "cli/support_pages.h"
+#include "cli/documents/support_pages.h"
 
 #include <ctype.h>
+#include <glob.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -45,4 +47,22 @@ const char *page_value(char *const *words, int n, const char *letter, const char
     for (int i = 1; i + 1 < n; i++)
         if (strcmp(words[i], letter) == 0 || strcmp(words[i], name) == 0) return words[i + 1];
     return NULL;
+}
+
+int page_list(char *names[], int most) {
+    static const char root[] = LUDUS_SOURCE_DIR "/";
+    static const char *const patterns[] = {"README.md", "docs/*.md", "docs/*/*.md"};
+    int n = 0;
+    for (size_t k = 0; k < sizeof patterns / sizeof *patterns; k++) {
+        char pattern[sizeof root + 40];
+        glob_t found;
+        snprintf(pattern, sizeof pattern, "%s%s", root, patterns[k]);
+        assert_int_equal(glob(pattern, 0, NULL, &found), 0);
+        for (size_t i = 0; i < found.gl_pathc; i++) {
+            assert_true(n < most);
+            names[n++] = strdup(found.gl_pathv[i] + strlen(root));
+        }
+        globfree(&found);
+    }
+    return n;
 }

@@ -31,7 +31,7 @@
 #include <cmocka.h>
 
 #include "base/file.h"
-#include "cli/support_pages.h"
+#include "cli/documents/support_pages.h"
 #include "cli/support_program.h"
 
 #define DOCS LUDUS_SOURCE_DIR "/docs/"

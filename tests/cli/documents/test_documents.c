@@ -10,7 +10,6 @@
  *   - Everything else runs as it is printed. What makes the RUN that it names comes before, what it writes is
  *     removed before. After half a second it is interrupted, as Ctrl-C would: then it has to say so. */
 #include <ctype.h>
-#include <dirent.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -25,7 +24,7 @@
 #include <cmocka.h>
 
 #include "base/file.h"
-#include "cli/support_pages.h"
+#include "cli/documents/support_pages.h"
 #include "cli/support_program.h"
 
 enum { MOST_COMMANDS = 400, MILLISECONDS = 500 };
@@ -44,7 +43,7 @@ static char folder[] = "/tmp/ludus-documents-XXXXXX";
 /* ---- what the pages say ---- */
 
 static bool is_followed(const char *page) {
-    static const char *const pages[] = {"guide.md", "empo.md", "knowledge-graph.md"};
+    static const char *const pages[] = {"docs/guide.md", "docs/empo.md", "docs/knowledge-graph.md"};
     for (size_t i = 0; i < sizeof pages / sizeof *pages; i++)
         if (strcmp(page, pages[i]) == 0) return true;
     return false;
@@ -121,35 +120,18 @@ static void try_scenarios(const char *page, const char *text) {
     }
 }
 
-static int by_name(const void *a, const void *b) {
-    return strcmp(*(char *const *)a, *(char *const *)b);
-}
-
-/* The pages of docs in order; add-a-... is followed to the letter by test_examples.c. */
+/* add-a-... is followed to the letter by test_examples.c. */
 static void read_pages(void) {
     char *names[100];
-    int n = 0;
-    DIR *docs = opendir(LUDUS_SOURCE_DIR "/docs");
-    assert_non_null(docs);
-    for (struct dirent *entry; (entry = readdir(docs));) {
-        const size_t length = strlen(entry->d_name);
-        if (length < 4 || strcmp(entry->d_name + length - 3, ".md") != 0) continue;
-        if (strncmp(entry->d_name, "add-a-", 6) == 0) continue;
-        assert_true(n < 100);
-        names[n++] = strdup(entry->d_name);
-    }
-    closedir(docs);
-    qsort(names, (size_t)n, sizeof *names, by_name);
-    char *text = page_read(LUDUS_SOURCE_DIR "/README.md");
-    try_scenarios("README.md", text);
-    read_page("README.md", text);
-    free(text);
+    const int n = page_list(names, 100);
     for (int i = 0; i < n; i++) {
         char path[400];
-        snprintf(path, sizeof path, LUDUS_SOURCE_DIR "/docs/%s", names[i]);
-        text = page_read(path);
-        try_scenarios(names[i], text);
-        read_page(names[i], text);
+        snprintf(path, sizeof path, LUDUS_SOURCE_DIR "/%s", names[i]);
+        char *text = page_read(path);
+        if (!strstr(names[i], "/add-a-")) {
+            try_scenarios(names[i], text);
+            read_page(names[i], text);
+        }
         free(text);
         free(names[i]);
     }
