@@ -365,6 +365,17 @@ static void save(session *s) {
     s->stalled += lud_clock_seconds() - start;
 }
 
+/* What is learned is safe before the last evaluation, which may take long, and much memory: after so much
+ * time without a checkpoint one more is worth it. */
+static void save_before_evaluation(session *s) {
+    enum { WORTH_SAVING = 10 }; /* seconds */
+    const double at_most = fmin(WORTH_SAVING, s->options->checkpoint_seconds);
+    lud_error failure = {0};
+    if (at_most <= 0.0 || lud_clock_seconds() - s->last_checkpoint < at_most) return;
+    if (lud_checkpoint_writer_wait(s->writer, &failure)) tell_failure(s, &failure, false);
+    save(s);
+}
+
 /* The last attempt: what is there at the end, or, when an iteration was broken off, what was before it. Rows
  * of the metrics that cannot be written do not keep it from being made. */
 static lud_status save_last(session *s, lud_error *error) {
@@ -458,6 +469,8 @@ static lud_status end_iteration(session *s, lud_progress *progress, lud_error *e
     const bool evaluate = s->iterations == l->n_iterations ||
                           (o->evaluate_every && s->iterations % (uint64_t)o->evaluate_every == 0);
     lud_status status = LUD_OK;
+    if (evaluate && l->kind->evaluate && s->iterations == l->n_iterations && leads(s))
+        save_before_evaluation(s);
     if (evaluate && l->kind->evaluate) status = l->kind->evaluate(l, s->row + l->n_columns, error);
     if (!status && leads(s))
         status = lud_metrics_write(s->metrics, s->iterations, seconds_now(s), s->row, error);

@@ -32,7 +32,8 @@ typedef struct regression {
     lud_parameters *parameters;
     lud_nn *net;
     lud_optimiser *optimiser;
-    bool unjudged; /* evaluations fail */
+    bool unjudged;       /* evaluations fail */
+    const char *awaited; /* the last evaluation looks whether this checkpoint has all iterations; null: no */
     int x, y;
     uint64_t iteration;
     float *target, *losses;
@@ -80,8 +81,22 @@ static lud_status iterate(lud_learner *learner, double *row, lud_error *error) {
     return LUD_OK;
 }
 
+/* Whether a checkpoint of so many iterations lies there within ten seconds. */
+static bool comes(const char *path, uint64_t iterations) {
+    for (int i = 0; i < 10000; i++, usleep(1000)) {
+        lud_checkpoint *checkpoint = NULL;
+        uint64_t n = 0;
+        if (lud_checkpoint_open(path, &checkpoint, NULL)) continue;
+        lud_checkpoint_u64(checkpoint, "iterations", &n);
+        lud_checkpoint_destroy(checkpoint);
+        if (n == iterations) return true;
+    }
+    return false;
+}
+
 static lud_status evaluate(lud_learner *learner, double *row, lud_error *error) {
     regression *r = (regression *)learner;
+    if (r->awaited && r->iteration == ITERATIONS) assert_true(comes(r->awaited, ITERATIONS));
     if (r->unjudged) return lud_fail(error, LUD_ERROR_MEMORY, "no memory to evaluate");
     draw_batch(r, 1u << 30);
     lud_nn_forward(r->net, ROWS, false);
@@ -403,6 +418,23 @@ static void the_last_checkpoint_is_always_tried(void **state) {
     compare_checkpoints("well", "end");
 }
 
+/* Whoever is killed in the last evaluation has lost nothing of what was learned. */
+static void what_is_learned_is_saved_before_it_is_evaluated(void **state) {
+    (void)state;
+    char path[96], checkpoint[128];
+    lud_error error = {0};
+    lud_train_result result;
+    snprintf(path, sizeof path, "%s/evaluated", folder);
+    snprintf(checkpoint, sizeof checkpoint, "%s/checkpoint.safetensors", path);
+    const lud_train_options options = {
+        .folder = path, .checkpoint_seconds = 1e-9, .evaluate_every = 10, .configuration = "ludus: 1\n"};
+    lud_learner *learner = make(LUD_OPTIMISER_ADAM);
+    ((regression *)learner)->awaited = checkpoint;
+    assert_int_equal(lud_train(learner, &options, &result, &error), LUD_OK);
+    lud_learner_destroy(learner);
+    expect_no_partial_files("evaluated");
+}
+
 /* An evaluation that fails costs nothing of what was learned: it is saved, and evaluated when the run goes
  * on. */
 static void what_cannot_be_evaluated_is_saved(void **state) {
@@ -574,6 +606,7 @@ int main(void) {
         cmocka_unit_test(training_learns),
         cmocka_unit_test(faults_are_told),
         cmocka_unit_test(the_last_checkpoint_is_always_tried),
+        cmocka_unit_test(what_is_learned_is_saved_before_it_is_evaluated),
         cmocka_unit_test(what_cannot_be_evaluated_is_saved),
         cmocka_unit_test(the_best_parameters_are_kept),
         cmocka_unit_test(one_folder_has_one_writer),

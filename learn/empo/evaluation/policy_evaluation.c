@@ -18,23 +18,6 @@ double lud_empo_kullback_leibler(const double *p, const double *q, int n) {
     return sum;
 }
 
-lud_status lud_empo_mean_visits(const lud_empo_problem *problem, const double *records,
-                                const uint32_t *starts, int n_starts, double *visits, lud_error *error) {
-    const uint64_t n = problem->space->n_states;
-    double *one = malloc(n * sizeof *one);
-    lud_empo_chain *chain = NULL;
-    lud_status status = one ? lud_empo_chain_create(problem, records, &chain, error)
-                            : lud_no_memory(error, "%llu states", (unsigned long long)n);
-    for (uint64_t s = 0; s < n; s++) visits[s] = 0;
-    for (int i = 0; status == LUD_OK && i < n_starts; i++) {
-        status = lud_empo_chain_visits(chain, starts[i], one, error);
-        for (uint64_t s = 0; status == LUD_OK && s < n; s++) visits[s] += one[s] / n_starts;
-    }
-    lud_empo_chain_destroy(chain);
-    free(one);
-    return status;
-}
-
 static void compare(const lud_empo_problem *problem, const double *best, const double *records,
                     const uint32_t *starts, int n_starts, lud_empo_policy_evaluation *j) {
     const lud_empo_layout *layout = &problem->layout;
@@ -94,7 +77,7 @@ lud_status lud_empo_evaluate_policy(const lud_empo_problem *problem, const doubl
     const lud_empo_run run = {
         .records = records, .hooks = robot, .n_threads = n_threads, .first_level = INT32_MAX};
     if (status == LUD_OK) status = lud_empo_solve(problem, &run, error);
-    if (status == LUD_OK) status = lud_empo_mean_visits(problem, records, starts, n_starts, j->visits, error);
+    if (status == LUD_OK) status = lud_empo_visits(problem, records, starts, n_starts, j->visits, error);
     if (status == LUD_OK) compare(problem, best, records, starts, n_starts, j);
     free(records);
     if (status != LUD_OK) lud_empo_policy_evaluation_free(j);

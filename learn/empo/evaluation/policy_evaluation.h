@@ -32,10 +32,6 @@ lud_status lud_empo_policy_evaluation_create(const lud_empo_problem *problem,
 /* Safe on a zeroed struct. */
 void lud_empo_policy_evaluation_free(lud_empo_policy_evaluation *evaluation);
 
-/* visits[n_states]: expected visits in an episode under the policies of `records`, mean over starts. */
-lud_status lud_empo_mean_visits(const lud_empo_problem *problem, const double *records,
-                                const uint32_t *starts, int n_starts, double *visits, lud_error *error);
-
 /* Differences between two distributions p[n] and q[n]: half the absolute difference, and the sum of p ln(p /
  * q), in which an outcome with p = 0 counts nothing. */
 double lud_empo_total_variation(const double *p, const double *q, int n);

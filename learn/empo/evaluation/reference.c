@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/progress.h"
+#include "learn/empo/exact/chain.h"
 #include "learn/empo/exact/options.h"
 #include "sim/statespace/statespace_build.h"
 
@@ -69,7 +70,7 @@ lud_status lud_empo_count_states(const lud_model *model, uint64_t seed, uint64_t
  * for what was learned of every state. */
 static lud_status check_memory(const lud_empo_reference *r, lud_error *error) {
     const lud_empo_layout *layout = &r->problem->layout;
-    const int learned = 2 + layout->n_humans + layout->n_goals + 2 * layout->n_robot_actions;
+    const int learned = 3 + layout->n_humans + 2 * layout->n_goals + 2 * layout->n_robot_actions;
     const double bytes =
         (double)r->space->n_states *
         (double)((size_t)(2 * layout->record_doubles + 4 + layout->n_goals + 1) * sizeof(double) +
@@ -140,7 +141,7 @@ lud_status lud_empo_reference_create(const lud_model *model, const lud_empo_theo
                                          : lud_no_memory(error, "the values of %zu states", n);
     }
     if (status == LUD_OK)
-        status = lud_empo_mean_visits(r->problem, r->records, r->starts, r->n_starts, r->visits, error);
+        status = lud_empo_visits(r->problem, r->records, r->starts, r->n_starts, r->visits, error);
     if (status == LUD_OK) status = evaluate(r, NULL, n_threads, &r->random, error);
     if (status) lud_empo_reference_free(r);
     r->solved = status == LUD_OK;

@@ -6,12 +6,23 @@
 #include "learn/empo/exact/levels.h"
 #include "learn/nn/arrays.h"
 
-/* One row under construction: successors of all joint actions with their probabilities, unsorted. */
+/* One row under construction: successors of all joint actions with their probabilities. */
 typedef struct row {
     uint32_t *successor;
     double *probability;
     size_t n, capacity;
+    double *marginal, *profile; /* of people: [max_human_actions], [n_human_profiles] */
 } row;
+
+static bool row_begin(row *r, const lud_empo_layout *layout) {
+    *r = (row){.marginal = malloc((size_t)layout->max_human_actions * sizeof *r->marginal),
+               .profile = malloc((size_t)layout->n_human_profiles * sizeof *r->profile)};
+    return r->marginal && r->profile;
+}
+
+static void row_end(row *r) {
+    LUD_FREE(r->successor, r->probability, r->marginal, r->profile);
+}
 
 static bool row_add(row *r, uint32_t successor, double probability) {
     for (size_t i = 0; i < r->n; i++)
@@ -62,14 +73,15 @@ static void human_profiles(const lud_empo_problem *problem, const double *record
     }
 }
 
-static bool build_row(const lud_empo_problem *problem, const double *record, uint64_t state, double *marginal,
-                      double *profile, row *r) {
+/* The row of a state, from records of all states. */
+static bool build_row(const lud_empo_problem *problem, const double *records, uint64_t state, row *r) {
     const lud_empo_layout *layout = &problem->layout;
+    const double *record = records + state * (uint64_t)layout->record_doubles;
     r->n = 0;
     if (lud_statespace_terminal(problem->space, state)) return true;
-    human_profiles(problem, record, marginal, profile);
+    human_profiles(problem, record, r->marginal, r->profile);
     for (int32_t k = 0; k < problem->space->n_joint_actions; k++) {
-        double p = profile[problem->human_of[k]] * record[layout->pi_r + problem->robot_of[k]];
+        double p = r->profile[problem->human_of[k]] * record[layout->pi_r + problem->robot_of[k]];
         if (p == 0) continue;
         lud_statespace_row out = lud_statespace_get_row(problem->space, state, k);
         for (uint32_t i = 0; i < out.n; i++)
@@ -96,13 +108,10 @@ static bool append(lud_empo_chain *chain, const row *r, uint64_t *capacity) {
 
 lud_status lud_empo_chain_create(const lud_empo_problem *problem, const double *records,
                                  lud_empo_chain **chain, lud_error *error) {
-    const lud_empo_layout *layout = &problem->layout;
     uint64_t n_states = problem->space->n_states, capacity = 0;
     lud_empo_chain *c = calloc(1, sizeof *c);
-    double *marginal = malloc((size_t)layout->max_human_actions * sizeof *marginal);
-    double *profile = malloc((size_t)layout->n_human_profiles * sizeof *profile);
-    row r = {0};
-    bool ok = c && marginal && profile;
+    row r;
+    bool ok = row_begin(&r, &problem->layout) && c;
     if (ok) {
         c->problem = problem;
         c->n_states = n_states;
@@ -111,10 +120,9 @@ lud_status lud_empo_chain_create(const lud_empo_problem *problem, const double *
     }
     for (uint64_t s = 0; s < n_states && ok; s++) {
         c->begin[s] = c->n_entries;
-        ok = build_row(problem, records + s * (uint64_t)layout->record_doubles, s, marginal, profile, &r) &&
-             append(c, &r, &capacity);
+        ok = build_row(problem, records, s, &r) && append(c, &r, &capacity);
     }
-    LUD_FREE(r.successor, r.probability, marginal, profile);
+    row_end(&r);
     if (!ok) {
         lud_empo_chain_destroy(c);
         return lud_no_memory(error, "the Markov chain of %llu states", (unsigned long long)n_states);
@@ -149,22 +157,25 @@ lud_status lud_empo_chain_values(const lud_empo_chain *chain, double gamma, cons
     return status;
 }
 
-lud_status lud_empo_chain_visits(const lud_empo_chain *chain, uint64_t start, double *visits,
-                                 lud_error *error) {
+lud_status lud_empo_visits(const lud_empo_problem *problem, const double *records, const uint32_t *starts,
+                           int n_starts, double *visits, lud_error *error) {
+    const uint64_t n_states = problem->space->n_states;
     lud_arena *arena = lud_arena_create(0);
     lud_empo_levels levels;
-    lud_status status = arena ? lud_empo_levels_find(chain->problem->space, arena, &levels, error)
-                              : lud_fail(error, LUD_ERROR_MEMORY, "no memory");
-    if (status == LUD_OK) {
-        memset(visits, 0, chain->n_states * sizeof *visits);
-        visits[start] = 1;
-        for (uint64_t position = 0; position < chain->n_states; position++) {
-            uint64_t s = lud_empo_level_state(&levels, position);
-            if (visits[s] == 0) continue;
-            for (uint64_t i = chain->begin[s]; i < chain->begin[s + 1]; i++)
-                visits[chain->successor[i]] += visits[s] * chain->probability[i];
-        }
+    row r;
+    const bool begun = row_begin(&r, &problem->layout) && arena;
+    lud_status status = begun ? lud_empo_levels_find(problem->space, arena, &levels, error)
+                              : lud_no_memory(error, "visits of %llu states", (unsigned long long)n_states);
+    memset(visits, 0, n_states * sizeof *visits);
+    for (int i = 0; i < n_starts; i++) visits[starts[i]] += 1.0 / n_starts;
+    for (uint64_t position = 0; position < n_states && !status; position++) {
+        const uint64_t s = lud_empo_level_state(&levels, position);
+        if (visits[s] == 0) continue;
+        if (!build_row(problem, records, s, &r))
+            status = lud_no_memory(error, "the successors of state %llu", (unsigned long long)s);
+        for (size_t i = 0; i < r.n; i++) visits[r.successor[i]] += visits[s] * r.probability[i];
     }
+    row_end(&r);
     lud_arena_destroy(arena);
     return status;
 }

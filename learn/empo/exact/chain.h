@@ -24,10 +24,11 @@ void lud_empo_chain_destroy(lud_empo_chain *chain);
 /* Expected discounted sums V = R + gamma P V for n reward vectors at once. rewards, values [n_states][n] */
 lud_status lud_empo_chain_values(const lud_empo_chain *chain, double gamma, const double *rewards, int n,
                                  double *values, lud_error *error);
-/* visits[n_states]: expected number of visits when starting in state `start`; in a world that counts steps,
- * the probability that the state is ever visited. */
-lud_status lud_empo_chain_visits(const lud_empo_chain *chain, uint64_t start, double *visits,
-                                 lud_error *error);
+/* visits[n_states]: expected number of visits under the policies of `records`, mean over states
+ * starts[n_starts]; in a world that counts steps, the probability that the state is ever visited. No chain is
+ * made: a row is, where somebody comes. */
+lud_status lud_empo_visits(const lud_empo_problem *problem, const double *records, const uint32_t *starts,
+                           int n_starts, double *visits, lud_error *error);
 
 /* Writers for other programs. The chain with the reward U_r and, for model checkers, the labels init,
  * terminal and agent<i>_goal<g>; states without successors get the self-loop these formats ask for. drn

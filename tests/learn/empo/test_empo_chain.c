@@ -89,7 +89,9 @@ static void values_and_visits(void **context) {
         for (uint64_t from = 0; from < n; from++)
             support_assert_close(values[from * VECTORS + (uint64_t)j], naive[from]);
     }
-    assert_int_equal(lud_empo_chain_visits(chain, 0, visits, &error), LUD_OK);
+    const uint32_t start = 0;
+    for (uint64_t i = 0; i < n; i++) visits[i] = -1; /* whatever was there before */
+    assert_int_equal(lud_empo_visits(s.problem, s.records, &start, 1, visits, &error), LUD_OK);
     double ended = 0;
     for (int layer = 0; layer < s.space->n_layers; layer++) {
         double sum = 0, ends = 0;

@@ -96,10 +96,9 @@ static double probability(lud_empo_case *c, const expectation *e, lud_empo_hooks
     double *records = malloc(space->n_states * (size_t)c->problem->layout.record_doubles * sizeof *records);
     double *visits = malloc(space->n_states * sizeof *visits), total = 0;
     lud_empo_run run = {.records = records, .hooks = hooks, .first_level = INT32_MAX};
-    lud_empo_chain *chain;
+    const uint32_t start = 0;
     if (lud_empo_solve(c->problem, &run, &error) ||
-        lud_empo_chain_create(c->problem, records, &chain, &error) ||
-        lud_empo_chain_visits(chain, 0, visits, &error))
+        lud_empo_visits(c->problem, records, &start, 1, visits, &error))
         fail_msg("%s: %s", e->file, error.text);
     lud_grid_scene *scene = lud_grid_scene_create(space->model);
     for (uint64_t s = 0; s < space->n_states; s++) {
@@ -108,7 +107,6 @@ static double probability(lud_empo_case *c, const expectation *e, lud_empo_hooks
         if (e->ends_with(scene)) total += visits[s];
     }
     lud_grid_scene_destroy(scene);
-    lud_empo_chain_destroy(chain);
     free(visits);
     free(records);
     return total;
