@@ -202,6 +202,11 @@ void lud_progress_stage(lud_progress *p, const char *what, double part) {
     lud_progress_note(p, "%.0f %% of %s, %s left", 100 * done, what, time);
 }
 
+lud_status lud_progress_stage_beat(lud_progress *p, const char *what, double part, lud_error *error) {
+    lud_progress_stage(p, what, part);
+    return lud_progress_beat(p, 0, error);
+}
+
 void lud_progress_finish(lud_progress *progress) {
     if (!progress->out) return;
     show(progress, lud_clock_seconds(), SIZE_MAX); /* nothing is drawn over it: it may wrap */

@@ -42,6 +42,8 @@ void lud_progress_note(lud_progress *progress, const char *format, ...) __attrib
  * left". The time counts from the first call with this `what`, which must outlive the stage. Null is allowed.
  */
 void lud_progress_stage(lud_progress *progress, const char *what, double part);
+/* The same and a beat, where a unit has nothing else to tell or none is in hand. */
+lud_status lud_progress_stage_beat(lud_progress *progress, const char *what, double part, lud_error *error);
 /* Shows the last state and ends the line. */
 void lud_progress_finish(lud_progress *progress);
 

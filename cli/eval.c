@@ -2,6 +2,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "base/progress.h"
 #include "cli/cli.h"
 #include "cli/cross/cross_report.h"
 #include "cli/rollout_report.h"
@@ -75,13 +76,29 @@ static lud_status show_kept_of(const lud_learner_kind *kind, const char *run, js
     return LUD_OK;
 }
 
+/* Says how far it is where that takes long. */
+static lud_status evaluate(lud_learner *learner, double *row, lud_error *error) {
+    lud_progress progress;
+    if (!learner->kind->evaluate) return LUD_OK;
+    lud_progress_start(&progress, stderr, learner->kind->name, "evaluations", 1);
+    learner->progress = &progress;
+    const lud_status status = learner->kind->evaluate(learner, row, error);
+    learner->progress = NULL;
+    progress.note[0] = 0;
+    if (status == LUD_OK && progress.last_shown > progress.started) {
+        lud_progress_update(&progress, 1);
+        lud_progress_finish(&progress);
+    }
+    return status;
+}
+
 /* Into `json`, an object, or printed when it is null. */
 static lud_status show_measures(lud_learner *learner, const lud_kept *kept, json_t *json, lud_error *error) {
     const int n = learner->n_evaluation_columns;
     double *row = malloc(((size_t)n + 1) * sizeof *row);
     if (!row) return lud_no_memory(error, "measures");
     for (int i = 0; i < n; i++) row[i] = NAN;
-    lud_status status = learner->kind->evaluate ? learner->kind->evaluate(learner, row, error) : LUD_OK;
+    lud_status status = evaluate(learner, row, error);
     if (status == LUD_OK) show_kept(learner->kind->name, kept, json);
     if (status == LUD_OK && json) {
         for (int i = 0; i < n; i++)

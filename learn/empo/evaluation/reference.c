@@ -149,9 +149,10 @@ lud_status lud_empo_reference_create(const lud_model *model, const lud_empo_theo
 }
 
 lud_status lud_empo_reference_ensure(const lud_scenario *scenario, const lud_empo_theory *theory,
-                                     lud_policy *people, int64_t max_states, lud_empo_reference *r,
-                                     lud_error *error) {
+                                     lud_policy *people, int64_t max_states, lud_progress *progress,
+                                     lud_empo_reference *r, lud_error *error) {
     if (max_states == 0 || r->solved || r->missing) return LUD_OK;
+    LUD_TRY(lud_progress_stage_beat(progress, "the exact solution", 0, error));
     lud_error reason = {0};
     const lud_status status =
         lud_empo_reference_create(scenario->model, theory, people, (uint64_t)scenario->run.seed,

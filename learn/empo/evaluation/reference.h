@@ -4,6 +4,7 @@
 #pragma once
 
 #include "agents/policy.h"
+#include "base/progress.h"
 #include "learn/empo/evaluation/policy_evaluation.h"
 #include "sim/scenario.h"
 
@@ -32,10 +33,10 @@ lud_status lud_empo_count_states(const lud_model *model, uint64_t seed, uint64_t
                                  uint64_t *n, lud_error *error);
 /* For comparison: solves a scenario's world when this has not been tried yet (0 states at most: never). A
  * world of more than max_states states, or of more than memory suffices for, is no error but `missing`, and
- * so is one in which somebody can lose all power, so that V_r is infinite. */
+ * so is one in which somebody can lose all power, so that V_r is infinite. `progress` may be null. */
 lud_status lud_empo_reference_ensure(const lud_scenario *scenario, const lud_empo_theory *theory,
-                                     lud_policy *people, int64_t max_states, lud_empo_reference *reference,
-                                     lud_error *error);
+                                     lud_policy *people, int64_t max_states, lud_progress *progress,
+                                     lud_empo_reference *reference, lud_error *error);
 /* Says why nothing is compared; nothing where it was tried and is there, or was not tried. */
 void lud_empo_reference_report_missing(const lud_empo_reference *reference, lud_text *out);
 /* Safe on a zeroed struct. */

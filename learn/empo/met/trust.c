@@ -135,7 +135,7 @@ lud_status lud_empo_trust_measure(lud_empo_ahead *ahead, const lud_empo_theory *
     const int64_t most = steps_per_episode > 0 ? steps_per_episode : MOST_STEPS;
     double squares = 0;
     for (int e = 0; e < episodes && !status; e++) {
-        status = lud_progress_beat(progress, (double)e / episodes, error);
+        status = lud_progress_stage_beat(progress, "the episodes that judge it", (double)e / episodes, error);
         if (!status) status = walk_through(&w, most, error);
         trust->predicted += w.predicted / episodes;
         trust->returned += w.returned / episodes;

@@ -83,7 +83,8 @@ static lud_status compare(phase1 *p, block *b, lud_error *error) {
     lud_empo_phase1_distance d = {0};
     double visited = 0, open = 0, people = 0;
     for (uint64_t first = 0; first < space->n_states; first += BLOCK) {
-        LUD_TRY(lud_progress_beat(p->base.progress, (double)first / (double)space->n_states, error));
+        LUD_TRY(lud_progress_stage_beat(p->base.progress, "the comparison",
+                                        (double)first / (double)space->n_states, error));
         const size_t n = space->n_states - first < BLOCK ? (size_t)(space->n_states - first) : BLOCK;
         for (size_t i = 0; i < n; i++) {
             int32_t *record = b->record + i * (size_t)p->net.features.words;
@@ -110,8 +111,9 @@ static lud_status compare(phase1 *p, block *b, lud_error *error) {
 
 lud_status lud_empo_phase1_evaluate(lud_learner *learner, double *row, lud_error *error) {
     phase1 *p = (phase1 *)learner;
-    lud_status status = lud_empo_reference_ensure(p->scenario, &p->options.theory, NULL,
-                                                  p->options.exact_max_states, &p->reference, error);
+    lud_status status =
+        lud_empo_reference_ensure(p->scenario, &p->options.theory, NULL, p->options.exact_max_states,
+                                  p->base.progress, &p->reference, error);
     if (status || !p->reference.solved) return status;
     block b;
     if (make_block(p, &b))

@@ -106,7 +106,8 @@ static lud_status learned_values(phase2 *p, uint64_t n, const uint8_t *states, l
             lud_empo_features_encode(&p->features,
                                      states + (first + i) * p->scenario->model->layout.state_bytes,
                                      l->record + i * words);
-        status = lud_progress_beat(p->base.progress, (double)first / (double)n, error);
+        status =
+            lud_progress_stage_beat(p->base.progress, "the comparison", (double)first / (double)n, error);
         if (status) break;
         status = lud_empo_values_run(&p->values, (int64_t)rows, l->records, l->goals, LUD_WANT_ALL,
                                      p->options.theory.beta_r, 0, error);
@@ -204,7 +205,7 @@ lud_status lud_empo_phase2_evaluate(lud_learner *learner, double *row, lud_error
         p->has_trust = true;
     }
     LUD_TRY(lud_empo_reference_ensure(p->scenario, &o->theory, p->prior.policy, o->exact_max_states,
-                                      &p->reference, error));
+                                      p->base.progress, &p->reference, error));
     const bool known = p->reference.solved && o->exact_max_states > 0;
     if (known) {
         LUD_TRY(p->met ? compare_met(p, false, &p->distance, error) : compare_learned(p, error));

@@ -46,7 +46,8 @@ static lud_status fill_rows(evaluation *v, lud_progress *progress, lud_error *er
     for (uint64_t s = 0; s < n_states; s++) {
         if (!lud_empo_met_known(v->t->met, state_of(v, s), !v->alone, v->rows + s * v->stride)) some[n++] = s;
         if (n == 0 || (n < LUD_EMPO_ASKED && s + 1 < n_states)) continue;
-        LUD_TRY(lud_progress_beat(progress, (double)s / (double)n_states, error));
+        LUD_TRY(lud_progress_stage_beat(progress, "what networks say of all states",
+                                        (double)s / (double)n_states, error));
         LUD_TRY(ask(v, n, some, error));
         n = 0;
     }
@@ -136,7 +137,9 @@ lud_status lud_empo_met_evaluate(lud_empo_met_training *t, const lud_empo_refere
     lud_status status = take(&v, values) ? LUD_OK : lud_no_memory(error, "learned values");
     if (!status) status = fill_rows(&v, progress, error);
     for (uint64_t s = 0; s < space->n_states && !status; s++) {
-        if (s % 1024 == 0) status = lud_progress_beat(progress, (double)s / (double)space->n_states, error);
+        if (s % 1024 == 0)
+            status = lud_progress_stage_beat(progress, "look-ahead from all states",
+                                             (double)s / (double)space->n_states, error);
         if (lud_statespace_terminal(space, s)) continue;
         look(&v, s);
         if (alone) say_alone(&v, s);
