@@ -192,6 +192,9 @@ static lud_status compare_learned(phase2 *p, lud_error *error) {
     return status;
 }
 
+/* Networks alone are asked about every state of so many, a minute for a million. */
+static const int most_alone = 2000000;
+
 lud_status lud_empo_phase2_evaluate(lud_learner *learner, double *row, lud_error *error) {
     enum { EPISODES = 64 };
     phase2 *p = (phase2 *)learner;
@@ -209,11 +212,12 @@ lud_status lud_empo_phase2_evaluate(lud_learner *learner, double *row, lud_error
     const bool known = p->reference.solved && o->exact_max_states > 0;
     if (known) {
         LUD_TRY(p->met ? compare_met(p, false, &p->distance, error) : compare_learned(p, error));
-        if (p->met) LUD_TRY(compare_met(p, true, &p->alone, error));
+        p->has_alone = p->met && p->reference.space->n_states <= (uint64_t)most_alone;
+        if (p->has_alone) LUD_TRY(compare_met(p, true, &p->alone, error));
         p->evaluated = true;
     }
 #define OF_DISTANCE(field, ...) known ? p->distance.field : NAN,
-#define OF_ALONE(field, ...)    known && p->met ? p->alone.field : NAN,
+#define OF_ALONE(field, ...)    known && p->has_alone ? p->alone.field : NAN,
 #define OF_TRUST(field, ...)    p->met ? p->trust.field : NAN,
     const double values[N_EVALUATION] = {EVALUATION(OF_DISTANCE) ALONE(OF_ALONE) TRUST(OF_TRUST)};
     memcpy(row, values, (size_t)n_columns * sizeof *values);
@@ -250,6 +254,10 @@ void lud_empo_phase2_report_evaluation(const lud_empo_phase2_learner *p, lud_tex
     lud_text_append(out, "  regret                         %8.2f %%  of the gap between random and exact\n",
                     100 * d->regret);
     if (!p->met) return;
+    if (!p->has_alone) {
+        lud_text_append(out, "  the networks alone: not compared in more than %d states\n", most_alone);
+        return;
+    }
     const lud_empo_distance *n = &p->alone;
     lud_text_append(out, "  the networks alone, without the states met:\n");
     lud_text_append(out, "  V_r, relative error            %9.4f %9.4f %9.4f %9.4f\n", n->exact.v_r,

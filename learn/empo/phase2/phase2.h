@@ -40,6 +40,7 @@ typedef struct lud_empo_phase2_learner {
     bool evaluated;
     lud_empo_distance distance; /* of the last evaluation, and that of the networks alone (with met) */
     lud_empo_distance alone;
+    bool has_alone; /* false: too many states to ask them about */
     bool has_trust;
     lud_empo_trust trust; /* with met */
 } lud_empo_phase2_learner;
