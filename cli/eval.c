@@ -84,11 +84,10 @@ static lud_status evaluate(lud_learner *learner, double *row, lud_error *error) 
     learner->progress = &progress;
     const lud_status status = learner->kind->evaluate(learner, row, error);
     learner->progress = NULL;
-    progress.note[0] = 0;
-    if (status == LUD_OK && progress.last_shown > progress.started) {
-        lud_progress_update(&progress, 1);
-        lud_progress_finish(&progress);
-    }
+    const bool shown = progress.last_shown > progress.started;
+    lud_progress_note(&progress, "%s", "");
+    if (status == LUD_OK) progress.done = 1;
+    if (shown) lud_progress_finish(&progress); /* also before an error, which begins a line of its own */
     return status;
 }
 

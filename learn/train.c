@@ -466,12 +466,12 @@ static lud_status judge(session *s, lud_error *error) {
 static lud_status end_iteration(session *s, lud_progress *progress, lud_error *error) {
     lud_learner *l = s->learner;
     const lud_train_options *o = s->options;
-    const bool evaluate = s->iterations == l->n_iterations ||
-                          (o->evaluate_every && s->iterations % (uint64_t)o->evaluate_every == 0);
+    const bool last = s->iterations == l->n_iterations,
+               due = last || (o->evaluate_every && s->iterations % (uint64_t)o->evaluate_every == 0),
+               evaluate = due && l->kind->evaluate;
     lud_status status = LUD_OK;
-    if (evaluate && l->kind->evaluate && s->iterations == l->n_iterations && leads(s))
-        save_before_evaluation(s);
-    if (evaluate && l->kind->evaluate) status = l->kind->evaluate(l, s->row + l->n_columns, error);
+    if (evaluate && last && leads(s)) save_before_evaluation(s);
+    if (evaluate) status = l->kind->evaluate(l, s->row + l->n_columns, error);
     if (!status && leads(s))
         status = lud_metrics_write(s->metrics, s->iterations, seconds_now(s), s->row, error);
     if (!status && leads(s)) status = judge(s, error);
