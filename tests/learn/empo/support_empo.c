@@ -95,12 +95,16 @@ void support_empo_iterate(support_empo *r, int n) {
         if (lud_empo_phase2.iterate(&r->learner->base, row, &error)) fail_msg("%s", error.text);
 }
 
-lud_empo_distance support_empo_learn(support_empo *r) {
-    support_empo_iterate(r, (int)r->learner->base.n_iterations);
+void support_empo_evaluate(support_empo *r) {
     double row[128];
     lud_error error = {0};
     assert_true(r->learner->base.n_evaluation_columns <= 128);
     if (lud_empo_phase2.evaluate(&r->learner->base, row, &error)) fail_msg("%s", error.text);
+}
+
+lud_empo_distance support_empo_learn(support_empo *r) {
+    support_empo_iterate(r, (int)r->learner->base.n_iterations);
+    support_empo_evaluate(r);
     assert_true(r->learner->evaluated);
     return r->learner->distance;
 }

@@ -28,6 +28,8 @@ void support_empo_open(support_empo *r, const char *world, const char *learner, 
                        const char *const *set);
 void support_empo_close(support_empo *r);
 void support_empo_iterate(support_empo *r, int n);
+/* Measures what the end of a training does. */
+void support_empo_evaluate(support_empo *r);
 /* Trains to the end and compares with the exact solution. */
 lud_empo_distance support_empo_learn(support_empo *r);
 lud_checkpoint *support_empo_saved(support_empo *r);
