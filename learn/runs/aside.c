@@ -97,12 +97,14 @@ static lud_status mark_room(const char *room, lud_error *error) {
     return status;
 }
 
-/* A new folder aside-N in which nothing lies yet. */
+/* A folder aside-N in which nothing lies yet: a new one, or one whose maker was ended before it was marked.
+ */
 static lud_status make_room(const char *folder, char **path, char **name, lud_error *error) {
     for (int n = 1;; n++) {
         *path = *name = NULL;
         if (asprintf(name, "aside-%d", n) < 0 || !(*path = beside(folder, *name)))
             return lud_no_memory(error, "a path");
+        rmdir(*path); /* does nothing where something lies in it */
         if (mkdir(*path, 0777) == 0) return mark_room(*path, error);
         if (errno != EEXIST)
             return lud_fail(error, LUD_ERROR_IO, "%s: cannot be made: %s", *path, strerror(errno));

@@ -79,8 +79,9 @@ static void moves_are_whole(void **state) {
         set_aside(room);
         expect(where, text);
     }
-    /* the mark is gone: what comes next has a place of its own */
+    /* the mark is gone: what comes next has a place of its own, also where it was ended before the mark */
     for (int k = 0; k < N_PARTS; k++) write_part("", k, "last");
+    assert_int_equal(mkdir(in_folder("", "aside-7"), 0777), 0);
     set_aside("aside-7");
     expect("aside-7/", "last");
     expect("aside-6/", "run 4");
