@@ -31,7 +31,7 @@ lud_status lud_empo_ask(lud_empo_asker *a, int64_t n, const uint8_t *const *stat
     lud_device_download(v->device, a->v_h_e, v->v_h_e, (size_t)n * goals * sizeof(float));
     lud_device_download(v->device, a->v_r, v->v_r, (size_t)n * sizeof(float));
     const float *helped = lud_empo_values_helped(v);
-    const double believed = lud_empo_met_grounded(a->met);
+    const double believed = lud_empo_met_belief(a->met);
     for (int64_t i = 0; helped && i < n; i++) {
         const double alone = (double)helped[i], said = log(-(double)a->v_r[i]);
         a->v_r[i] = (float)-exp(alone + believed * (said - alone));

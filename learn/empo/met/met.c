@@ -459,8 +459,9 @@ static void fill_block(lud_empo_met *m, int64_t node) {
     }
 }
 
-double lud_empo_met_grounded(const lud_empo_met *m) {
-    return m->grounded;
+double lud_empo_met_belief(const lud_empo_met *m) {
+    const double g = m->grounded;
+    return g < 0.5 ? g / (1 - g) : 1;
 }
 
 void lud_empo_met_ground(lud_empo_met *m, int64_t n, double shares) {

@@ -89,12 +89,13 @@ const int32_t *lud_empo_met_knots(const lud_empo_met *met, int *n);
 void lud_empo_met_set(lud_empo_met *met, int64_t node, const float *v_h_e, const float *v_r);
 /* The same at one level that is not the end; at the knots worth changes in proportion. v_h_e[n_goals] */
 void lud_empo_met_scale(lud_empo_met *met, int64_t node, int level, const float *v_h_e, float v_r);
-/* How far networks are believed: of states that they learn from, the mean share of what follows that the
- * table answers for, and not the networks themselves, in 0 .. 1; 0 at first. Look-ahead goes where most is
- * promised, and among guesses that is on average what was guessed too well (the optimiser's curse; Smith and
- * Winkler, Management Science 52, 2006); networks that learn from each other's guesses learn that too. The
- * other one is told of n states whose shares have such a sum. */
-double lud_empo_met_grounded(const lud_empo_met *met);
+/* How far networks are believed, in 0 .. 1; 0 at first. With g the mean share, over the states that they
+ * learn from, of what follows that the table answers for, and not the networks themselves, it is g / (1 - g),
+ * at most 1: what is guessed counts at most as much as what is known. Look-ahead goes where most is promised,
+ * and among guesses that is on average what was guessed too well (the optimiser's curse; Smith and Winkler,
+ * Management Science 52, 2006); networks that learn from each other's guesses learn that too. The other one
+ * is told of n states whose shares have such a sum. */
+double lud_empo_met_belief(const lud_empo_met *met);
 void lud_empo_met_ground(lud_empo_met *met, int64_t n, double shares);
 /* Marks every expanded state. */
 void lud_empo_met_mark_all(lud_empo_met *met);

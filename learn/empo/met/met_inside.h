@@ -87,7 +87,7 @@ struct lud_empo_met {
     lud_met_before *before;
     int64_t n_before, room_before;
 
-    double grounded; /* lud_empo_met_grounded */
+    double grounded; /* lud_empo_met_ground */
     uint32_t clock, expansion;
     int64_t computed, forgotten;
     /* working memory */

@@ -288,15 +288,15 @@ static void networks_are_believed_as_far_as_they_are_grounded(void **test) {
     static const double shares[] = {0, 0.25, 0.75, 1};
     for (int i = 0; i < 4; i++) {
         lud_empo_met_clear(met);
-        assert_true(lud_empo_met_grounded(met) == 0);
+        assert_true(lud_empo_met_belief(met) == 0);
         if (i > 0) lud_empo_met_ground(met, MANY, MANY * shares[i]);
-        assert_true(fabs(lud_empo_met_grounded(met) - shares[i]) < 1e-12);
+        assert_true(fabs(lud_empo_met_belief(met) - shares[i]) < 1e-12);
         assert_int_equal(lud_empo_ask(&asker, 1, states, &error), LUD_OK);
         const double asked = log(-(double)asker.v_r[0] / annuity);
         assert_true(fabs(asked - (alone + shares[i] * (by_network - alone))) < 1e-5);
     }
     lud_empo_met_ground(met, 100, 0); /* slowly: a hundredth for a hundred states */
-    assert_true(fabs(lud_empo_met_grounded(met) - 0.99) < 1e-3);
+    assert_true(fabs(lud_empo_met_belief(met) - 0.99) < 1e-3);
     lud_empo_paths_destroy(paths);
     lud_empo_asker_free(&asker);
     LUD_FREE(state, record, of_goals, of_state);
