@@ -49,20 +49,19 @@ const char *page_value(char *const *words, int n, const char *letter, const char
     return NULL;
 }
 
-int page_list(char *names[], int most) {
+void page_each(void (*visit)(const char *page, char *text)) {
     static const char root[] = LUDUS_SOURCE_DIR "/";
     static const char *const patterns[] = {"README.md", "docs/*.md", "docs/*/*.md"};
-    int n = 0;
     for (size_t k = 0; k < sizeof patterns / sizeof *patterns; k++) {
         char pattern[sizeof root + 40];
         glob_t found;
         snprintf(pattern, sizeof pattern, "%s%s", root, patterns[k]);
         assert_int_equal(glob(pattern, 0, NULL, &found), 0);
         for (size_t i = 0; i < found.gl_pathc; i++) {
-            assert_true(n < most);
-            names[n++] = strdup(found.gl_pathv[i] + strlen(root));
+            char *text = page_read(found.gl_pathv[i]);
+            visit(found.gl_pathv[i] + strlen(root), text);
+            free(text);
         }
         globfree(&found);
     }
-    return n;
 }

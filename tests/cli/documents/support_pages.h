@@ -10,6 +10,6 @@ char *page_read(const char *path);
 int page_words(const char *text, char *words[PAGE_WORDS + 1]);
 /* The word behind a flag of one letter or its long form, null where it is not given. */
 const char *page_value(char *const *words, int n, const char *letter, const char *name);
-/* README.md and every page below docs, by their paths from the repository, in order; names[] is to be freed.
- * At most `most`, else the test fails. Returns their number. */
-int page_list(char *names[], int most);
+/* Calls visit for README.md and every page below docs, in order: its path from the repository, and its whole
+ * text, which visit may write to and which is freed after it. */
+void page_each(void (*visit)(const char *page, char *text));

@@ -121,20 +121,10 @@ static void try_scenarios(const char *page, const char *text) {
 }
 
 /* add-a-... is followed to the letter by test_examples.c. */
-static void read_pages(void) {
-    char *names[100];
-    const int n = page_list(names, 100);
-    for (int i = 0; i < n; i++) {
-        char path[400];
-        snprintf(path, sizeof path, LUDUS_SOURCE_DIR "/%s", names[i]);
-        char *text = page_read(path);
-        if (!strstr(names[i], "/add-a-")) {
-            try_scenarios(names[i], text);
-            read_page(names[i], text);
-        }
-        free(text);
-        free(names[i]);
-    }
+static void visit_page(const char *page, char *text) {
+    if (strstr(page, "/add-a-")) return;
+    try_scenarios(page, text);
+    read_page(page, text);
 }
 
 /* `example: ludus ...` of every verb. */
@@ -296,7 +286,7 @@ static void try_command(command *c) {
 
 static void commands_of_the_documents_work(void **state) {
     (void)state;
-    read_pages();
+    page_each(visit_page);
     read_help();
     for (int i = 0; i < n_commands; i++)
         if (!commands[i].tried) try_command(&commands[i]);

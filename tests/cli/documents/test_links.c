@@ -14,7 +14,9 @@
 
 #include "cli/documents/support_pages.h"
 
-enum { MOST_PAGES = 100, LONGEST = 400 };
+enum { LONGEST = 400 };
+
+static int n_followed;
 
 /* The anchor of a heading, as forges of Git make it: lower case, words joined by hyphens, other signs gone.
  */
@@ -73,27 +75,21 @@ static bool follow(const char *page, const char *link) {
     return true;
 }
 
+static void follow_all(const char *page, char *text) {
+    for (const char *at = text; (at = strstr(at, "]("));) {
+        char link[LONGEST];
+        const size_t length = strcspn(at += 2, ") \n");
+        assert_true(length < sizeof link);
+        memcpy(link, at, length);
+        link[length] = 0;
+        n_followed += follow(page, link);
+    }
+}
+
 static void links_lead_somewhere(void **state) {
     (void)state;
-    char *names[MOST_PAGES];
-    int followed = 0;
-    const int n = page_list(names, MOST_PAGES);
-    for (int i = 0; i < n; i++) {
-        char path[LONGEST];
-        snprintf(path, sizeof path, LUDUS_SOURCE_DIR "/%s", names[i]);
-        char *text = page_read(path);
-        for (const char *at = text; (at = strstr(at, "]("));) {
-            char link[LONGEST];
-            const size_t length = strcspn(at += 2, ") \n");
-            assert_true(length < sizeof link);
-            memcpy(link, at, length);
-            link[length] = 0;
-            followed += follow(names[i], link);
-        }
-        free(text);
-        free(names[i]);
-    }
-    assert_true(followed > 100);
+    page_each(follow_all);
+    assert_true(n_followed > 100);
 }
 
 /* What the test itself must notice. */
