@@ -16,11 +16,12 @@
 
 #include "base/file.h"
 #include "cli/support_program.h"
+#include "folder.h"
 #include "learn/store/checkpoint.h"
 
 #define FAMILY LUDUS_SOURCE_DIR "/scenarios/proof/family_tree"
 
-static char folder[] = "/tmp/ludus-runs-XXXXXX";
+TEST_FOLDER("/tmp/ludus-runs-XXXXXX")
 
 #define SMALL_PROVER                                                                                         \
     "ludus: 1\nname: family\nworld: proof\nproof:\n  folder: kb\n  facts: train.txt\n  rules: rules.txt\n"   \
@@ -506,18 +507,6 @@ static void full_disks_are_told(void **state) {
     assert_true(told && refuses && looks);
 }
 
-static int make_folder(void **state) {
-    (void)state;
-    return mkdtemp(folder) ? 0 : -1;
-}
-
-static int remove_folder(void **state) {
-    (void)state;
-    char command[96];
-    snprintf(command, sizeof command, "rm -rf %s", folder);
-    return system(command);
-}
-
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(moved_runs_stay_whole),
@@ -534,5 +523,5 @@ int main(void) {
         cmocka_unit_test(other_names_are_refused),
         cmocka_unit_test(full_disks_are_told),
     };
-    return cmocka_run_group_tests(tests, make_folder, remove_folder);
+    return cmocka_run_group_tests(tests, set_up, tear_down);
 }

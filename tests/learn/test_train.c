@@ -16,6 +16,7 @@
 #include "base/arena.h"
 #include "base/file.h"
 #include "base/random.h"
+#include "folder.h"
 #include "full_disk.h"
 #include "learn/nn/nn.h"
 #include "learn/nn/optimiser.h"
@@ -171,7 +172,7 @@ static lud_learner *make(lud_optimiser_kind kind) {
     return &r->base;
 }
 
-static char folder[] = "/tmp/ludus-train-XXXXXX";
+TEST_FOLDER("/tmp/ludus-train-XXXXXX")
 
 static lud_status train(lud_learner *learner, const char *name, bool resume, uint64_t stop_after,
                         lud_train_result *result, lud_error *error) {
@@ -588,18 +589,6 @@ static void zero_gradients_skip_low_rank_matrices(void **state) {
     lud_learner_destroy(&r->base);
 }
 
-static int make_folder(void **state) {
-    (void)state;
-    return mkdtemp(folder) ? 0 : -1;
-}
-
-static int remove_folder(void **state) {
-    (void)state;
-    char command[96];
-    snprintf(command, sizeof command, "rm -rf %s", folder);
-    return system(command);
-}
-
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(resume_equals_no_interruption),
@@ -612,5 +601,5 @@ int main(void) {
         cmocka_unit_test(one_folder_has_one_writer),
         cmocka_unit_test(zero_gradients_skip_low_rank_matrices),
     };
-    return cmocka_run_group_tests(tests, make_folder, remove_folder);
+    return cmocka_run_group_tests(tests, set_up, tear_down);
 }

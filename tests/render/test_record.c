@@ -13,25 +13,14 @@
 #include <cmocka.h>
 
 #include "base/file.h"
+#include "folder.h"
 #include "full_disk.h"
 #include "render/read_video.h"
 #include "render/record.h"
 #include "render/support_worlds.h"
 #include "render/video/video.h"
 
-static char folder[] = "/tmp/ludus-record-XXXXXX";
-
-static int make_folder(void **state) {
-    (void)state;
-    return mkdtemp(folder) ? 0 : -1;
-}
-
-static int remove_folder(void **state) {
-    (void)state;
-    char command[128];
-    snprintf(command, sizeof command, "rm -r %s", folder);
-    return system(command);
-}
+TEST_FOLDER("/tmp/ludus-record-XXXXXX")
 
 static lud_record_result record(const char *name, uint64_t seed, int frames_per_step) {
     char path[128];
@@ -351,5 +340,5 @@ int main(void) {
         cmocka_unit_test(test_errors),    cmocka_unit_test(test_missing_libraries),
         cmocka_unit_test(test_full_disk), cmocka_unit_test(test_refused_options),
         cmocka_unit_test(test_caption),   cmocka_unit_test(test_rewind_equals_replay)};
-    return cmocka_run_group_tests(tests, make_folder, remove_folder);
+    return cmocka_run_group_tests(tests, set_up, tear_down);
 }

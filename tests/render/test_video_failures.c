@@ -12,10 +12,11 @@
 
 #include <cmocka.h>
 
+#include "folder.h"
 #include "render/video/av.h"
 #include "render/video/video.h"
 
-static char folder[] = "/tmp/ludus-video-XXXXXX";
+TEST_FOLDER("/tmp/ludus-video-XXXXXX")
 static void (*damage)(lud_av *av); /* what is replaced in the table of the next video */
 
 lud_status lud_av_load(lud_av *av, lud_error *error) {
@@ -163,19 +164,7 @@ static void test_whole_table(void **state) {
     }
 }
 
-static int make_folder(void **state) {
-    (void)state;
-    return mkdtemp(folder) ? 0 : -1;
-}
-
-static int remove_folder(void **state) {
-    (void)state;
-    char command[128];
-    snprintf(command, sizeof command, "rm -r %s", folder);
-    return system(command);
-}
-
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_failures), cmocka_unit_test(test_whole_table)};
-    return cmocka_run_group_tests(tests, make_folder, remove_folder);
+    return cmocka_run_group_tests(tests, set_up, tear_down);
 }

@@ -12,22 +12,11 @@
 #include <cmocka.h>
 
 #include "base/file.h"
+#include "folder.h"
 #include "sim/proof/support_proof.h"
 #include "sim/scenario.h"
 
-static char folder[] = "/tmp/ludus-proof-files-XXXXXX";
-
-static int make_folder(void **state) {
-    (void)state;
-    return mkdtemp(folder) ? 0 : -1;
-}
-
-static int remove_folder(void **state) {
-    (void)state;
-    char command[128];
-    snprintf(command, sizeof command, "rm -r %s", folder);
-    return system(command);
-}
+TEST_FOLDER("/tmp/ludus-proof-files-XXXXXX")
 
 static void put(const char *name, const char *text, size_t length) {
     char path[128];
@@ -250,5 +239,5 @@ int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_damage), cmocka_unit_test(test_missing),
                                        cmocka_unit_test(test_no_queries), cmocka_unit_test(test_large_files),
                                        cmocka_unit_test(test_endless_goals)};
-    return cmocka_run_group_tests(tests, make_folder, remove_folder);
+    return cmocka_run_group_tests(tests, set_up, tear_down);
 }
