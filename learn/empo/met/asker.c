@@ -21,6 +21,21 @@ void lud_empo_asker_free(lud_empo_asker *a) {
     *a = (lud_empo_asker){0};
 }
 
+/* What networks add to what paths make of it counts as much as they are believed. */
+static void believe(lud_empo_asker *a, int64_t n) {
+    const lud_empo_estimates paths = lud_empo_values_estimates(a->values);
+    const double belief = lud_empo_met_belief(a->met);
+    const int64_t n_entries = n * a->values->features->layout.n_goals;
+    for (int64_t i = 0; paths.v_h_e && i < n_entries; i++) {
+        const double alone = (double)paths.v_h_e[i], said = (double)a->v_h_e[i];
+        a->v_h_e[i] = (float)(alone + belief * (said - alone));
+    }
+    for (int64_t i = 0; paths.log_v_r && i < n; i++) {
+        const double alone = (double)paths.log_v_r[i], said = log(-(double)a->v_r[i]);
+        a->v_r[i] = (float)-exp(alone + belief * (said - alone));
+    }
+}
+
 lud_status lud_empo_ask(lud_empo_asker *a, int64_t n, const uint8_t *const *states, lud_error *error) {
     lud_empo_values *v = a->values;
     const size_t words = (size_t)v->features->words, goals = (size_t)v->features->layout.n_goals;
@@ -30,12 +45,7 @@ lud_status lud_empo_ask(lud_empo_asker *a, int64_t n, const uint8_t *const *stat
     LUD_TRY(lud_empo_values_run(v, n, a->records, NULL, LUD_WANT_WORTH, 0.0, 0, error));
     lud_device_download(v->device, a->v_h_e, v->v_h_e, (size_t)n * goals * sizeof(float));
     lud_device_download(v->device, a->v_r, v->v_r, (size_t)n * sizeof(float));
-    const float *helped = lud_empo_values_helped(v);
-    const double believed = lud_empo_met_belief(a->met);
-    for (int64_t i = 0; helped && i < n; i++) {
-        const double alone = (double)helped[i], said = log(-(double)a->v_r[i]);
-        a->v_r[i] = (float)-exp(alone + believed * (said - alone));
-    }
+    believe(a, n);
     for (int64_t i = 0; i < n; i++)
         a->v_r[i] *= (float)lud_empo_met_annuity(a->met, lud_empo_met_level(a->met, states[i]));
     return LUD_OK;

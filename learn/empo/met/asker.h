@@ -25,8 +25,8 @@ bool lud_empo_asker_create(lud_empo_values *values, lud_empo_met *met, lud_empo_
 /* Safe on a zeroed struct. */
 void lud_empo_asker_free(lud_empo_asker *asker);
 /* V_h^e and V_r of n <= LUD_EMPO_ASKED states, into the asker's arrays. The network of V_r says what each
- * remaining step is worth; V_r is that of all of them; where it adds to what
- * paths make of it, it is believed as far as lud_empo_met_belief says. */
+ * remaining step is worth; V_r is that of all of them; where networks add to what paths make of a state, that
+ * counts as much as lud_empo_met_belief says. */
 lud_status lud_empo_ask(lud_empo_asker *asker, int64_t n, const uint8_t *const *states, lud_error *error);
 /* Any number of met states at the rim, at their knots; they take on what is said. */
 lud_status lud_empo_ask_nodes(lud_empo_asker *asker, int64_t n, const uint32_t *nodes, lud_error *error);

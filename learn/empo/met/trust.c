@@ -7,8 +7,8 @@
 #include "base/progress.h"
 #include "base/random.h"
 
-#define NOBODY UINT32_MAX
-enum { LANE_TRUST = 0x400, MOST_STEPS = 1000 };
+#define NO_AGENT UINT32_MAX
+enum { LANE_TRUST = 0x400, MOST_STEPS = 1000, NOBODY = -1 };
 
 /* Limits of what is trusted: mean residual, and difference of prediction and return as a share of it. */
 static const double most_residual = 0.02, most_difference = 0.05;
@@ -27,6 +27,7 @@ typedef struct walk {
     double *row; /* [n_goals + 1] */
     lud_successors found;
     double predicted, returned;
+    int pursuer; /* a person who keeps the goal, or NOBODY: the equations draw goals anew in every state */
 } walk;
 
 /* What an earlier state would take this one to be worth: V_r by table or network. */
@@ -70,26 +71,32 @@ static lud_status step(walk *w, lud_error *error) {
             draw(w, (uint32_t)layout->humans[h], LUD_PURPOSE_ACTION,
                  record + layout->policies + layout->policy_begin[h] + w->env->goals[h] * n, n);
     }
-    lud_empo_robot_decode(layout, model,
-                          draw(w, NOBODY, LUD_PURPOSE_ACTION, record + layout->pi_r, layout->n_robot_actions),
-                          w->joint);
+    lud_empo_robot_decode(
+        layout, model, draw(w, NO_AGENT, LUD_PURPOSE_ACTION, record + layout->pi_r, layout->n_robot_actions),
+        w->joint);
     LUD_TRY(model->world->successors(model, w->state, w->joint, &w->found, error));
-    const int next = draw(w, NOBODY, LUD_PURPOSE_TRANSITION, w->found.probability, (int)w->found.n);
+    const int next = draw(w, NO_AGENT, LUD_PURPOSE_TRANSITION, w->found.probability, (int)w->found.n);
     memcpy(w->state, w->found.states + (size_t)next * model->layout.state_bytes, model->layout.state_bytes);
     lud_empo_environments_advance(w->env, 0);
-    /* the equations draw goals anew in every state */
+    const int kept = w->pursuer == NOBODY ? 0 : w->env->goals[w->pursuer];
     lud_empo_environments_renew_goals(w->env, 0, 1.0);
+    if (w->pursuer != NOBODY) w->env->goals[w->pursuer] = kept;
     return LUD_OK;
+}
+
+static void set_out(walk *w, int pursuer) {
+    w->pursuer = pursuer;
+    w->returned = 0;
+    lud_empo_environments_begin(w->env, 0);
+    lud_empo_environments_reset(w->env, 0);
+    lud_empo_environments_encode(w->env, 0);
 }
 
 static lud_status walk_through(walk *w, int64_t most, lud_error *error) {
     const lud_empo_layout *layout = lud_empo_met_layout(w->ahead->asker->met);
     const double weight = lud_empo_reward_weight_of(w->theory);
     double discount = 1.0, residual_before;
-    w->returned = 0;
-    lud_empo_environments_begin(w->env, 0);
-    lud_empo_environments_reset(w->env, 0);
-    lud_empo_environments_encode(w->env, 0);
+    set_out(w, NOBODY);
     for (int64_t t = 0; !w->env->model->world->is_terminal(w->env->model, w->state); t++) {
         LUD_TRY(worth_before(w, &residual_before, error));
         LUD_TRY(lud_empo_look_ahead(w->ahead, w->state, error));
@@ -113,6 +120,79 @@ static lud_status walk_through(walk *w, int64_t most, lud_error *error) {
     return LUD_OK;
 }
 
+/* Equation (6) as it comes: a person pursues one goal, and d actions until it is reached are worth
+ * gamma_h^(d - 1). */
+static lud_status walk_to_goal(walk *w, int h, int64_t most, lud_error *error) {
+    const lud_empo_layout *layout = lud_empo_met_layout(w->ahead->asker->met);
+    double discount = 1.0;
+    set_out(w, h);
+    const int goal = w->env->goals[h];
+    for (int64_t t = 0; !w->env->model->world->is_terminal(w->env->model, w->state); t++) {
+        LUD_TRY(lud_empo_look_ahead(w->ahead, w->state, error));
+        const double v_h_e = w->ahead->record[layout->v_h_e + layout->goal_begin[h] + goal];
+        if (t == 0) w->predicted = v_h_e;
+        if (t == most) { /* cut: the rest is as predicted */
+            w->returned = discount * v_h_e;
+            return LUD_OK;
+        }
+        LUD_TRY(step(w, error));
+        if (lud_empo_features_achieved(w->env->features, w->env->records, h, goal)) {
+            w->returned = discount;
+            return LUD_OK;
+        }
+        discount *= w->theory->gamma_h;
+    }
+    return LUD_OK;
+}
+
+static double difference_of(const lud_empo_worth *worth) {
+    return fabs(worth->returned - worth->predicted);
+}
+
+/* Means over walks, and the sum of squared differences until finish_worth. */
+static void add_worth(const walk *w, int n, lud_empo_worth *worth) {
+    const double difference = w->returned - w->predicted;
+    worth->predicted += w->predicted / n;
+    worth->returned += w->returned / n;
+    worth->deviation += difference * difference / n;
+}
+
+static void finish_worth(int n, lud_empo_worth *worth) {
+    const double difference = worth->returned - worth->predicted;
+    worth->deviation = sqrt(fmax(worth->deviation - difference * difference, 0) / fmax(n - 1, 1));
+}
+
+/* Of each person in turn; who comes out furthest from what was predicted is kept. */
+static lud_status walk_to_goals(walk *w, int episodes, int64_t most, lud_progress *progress,
+                                lud_error *error) {
+    const lud_empo_layout *layout = lud_empo_met_layout(w->ahead->asker->met);
+    lud_empo_trust *trust = w->sums;
+    for (int h = 0; h < layout->n_humans; h++) {
+        lud_empo_worth own = {0};
+        for (int e = 0; e < episodes; e++) {
+            const double done = (h + (double)e / episodes) / layout->n_humans;
+            LUD_TRY(lud_progress_stage_beat(progress, "the goals that people reach", done, error));
+            LUD_TRY(walk_to_goal(w, h, most, error));
+            add_worth(w, episodes, &own);
+        }
+        finish_worth(episodes, &own);
+        if (h > 0 && difference_of(&own) <= difference_of(&trust->v_h_e)) continue;
+        trust->v_h_e = own;
+        trust->person = layout->humans[h];
+    }
+    return LUD_OK;
+}
+
+static lud_status walk_all(walk *w, int episodes, int64_t most, lud_progress *progress, lud_error *error) {
+    for (int e = 0; e < episodes; e++) {
+        LUD_TRY(lud_progress_stage_beat(progress, "the episodes that judge it", (double)e / episodes, error));
+        LUD_TRY(walk_through(w, most, error));
+        add_worth(w, episodes, &w->sums->v_r);
+    }
+    finish_worth(episodes, &w->sums->v_r);
+    return walk_to_goals(w, episodes, most, progress, error);
+}
+
 lud_status lud_empo_trust_measure(lud_empo_ahead *ahead, const lud_empo_theory *theory, uint64_t seed,
                                   int episodes, int64_t steps_per_episode, lud_progress *progress,
                                   lud_empo_trust *trust, lud_error *error) {
@@ -133,31 +213,24 @@ lud_status lud_empo_trust_measure(lud_empo_ahead *ahead, const lud_empo_theory *
             : lud_no_memory(error, "episodes");
     w.state = env.states;
     const int64_t most = steps_per_episode > 0 ? steps_per_episode : MOST_STEPS;
-    double squares = 0;
-    for (int e = 0; e < episodes && !status; e++) {
-        status = lud_progress_stage_beat(progress, "the episodes that judge it", (double)e / episodes, error);
-        if (!status) status = walk_through(&w, most, error);
-        trust->predicted += w.predicted / episodes;
-        trust->returned += w.returned / episodes;
-        squares += (w.returned - w.predicted) * (w.returned - w.predicted) / episodes;
-    }
+    if (!status) status = walk_all(&w, episodes, most, progress, error);
     if (trust->states > 0) {
         trust->met /= (double)trust->states;
         trust->from_table /= (double)trust->states;
         trust->residual /= (double)trust->states;
         trust->choices /= (double)trust->states;
     }
-    const double difference = trust->returned - trust->predicted;
-    trust->deviation = sqrt(fmax(squares - difference * difference, 0) / fmax(episodes - 1, 1));
     lud_successors_free(&w.found);
     lud_arena_destroy(arena);
     return status;
 }
 
+static bool came(const lud_empo_worth *w) {
+    return difference_of(w) <= most_difference * fabs(w->predicted) + 2 * w->deviation;
+}
+
 bool lud_empo_trusted(const lud_empo_trust *t) {
-    const double difference = fabs(t->returned - t->predicted);
-    return t->complete || (t->residual <= most_residual &&
-                           difference <= most_difference * fabs(t->predicted) + 2 * t->deviation);
+    return t->complete || (t->residual <= most_residual && came(&t->v_r) && came(&t->v_h_e));
 }
 
 /* Values may be right and robots go nowhere all the same: that is the exponent. */
@@ -187,8 +260,10 @@ void lud_empo_trust_print(const lud_empo_trust *t, const lud_empo_met_figures *m
                     100 * t->from_table);
     lud_text_append(out, "  V_r against one step of look-ahead, mean residual   %6.2f %%\n",
                     100 * t->residual);
-    lud_text_append(out, "  V_r at the start %.5g, what then came %.5g +- %.2g\n", t->predicted, t->returned,
-                    2 * t->deviation);
+    lud_text_append(out, "  V_r at the start %.5g, what then came %.5g +- %.2g\n", t->v_r.predicted,
+                    t->v_r.returned, 2 * t->v_r.deviation);
+    lud_text_append(out, "  V_h^e of person %d at the start %.4f, what then came %.4f +- %.2g\n", t->person,
+                    t->v_h_e.predicted, t->v_h_e.returned, 2 * t->v_h_e.deviation);
     lud_text_append(out, "  actions that robots choose among                    %6.1f of %d\n", t->choices,
                     t->n_actions);
     if (lud_empo_trusted(t)) {
@@ -197,9 +272,10 @@ void lud_empo_trust_print(const lud_empo_trust *t, const lud_empo_met_figures *m
         print_choices(t, out);
         return;
     }
+    const lud_empo_worth *w = came(&t->v_r) ? &t->v_h_e : &t->v_r;
     lud_text_append(out, "no: %s\n",
                     t->residual > most_residual  ? "values disagree with what follows from them"
-                    : t->returned > t->predicted ? "what comes is better than what values at the start say"
+                    : w->returned > w->predicted ? "what comes is better than what values at the start say"
                                                  : "what comes is worse than what values at the start say");
     char most[16];
     if (met->forgotten > 0)

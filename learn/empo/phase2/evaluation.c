@@ -50,8 +50,11 @@ enum { BLOCK = 2048 }; /* states evaluated at once */
     X(from_table, "trust/from_table", NULL, "share of what follows them that the table answered for")        \
     X(choices, "trust/choices", NULL,                                                                        \
       "actions that these robots choose among: the exponential of the entropy of pi_r")                      \
-    X(predicted, "trust/v_r_predicted", NULL, "mean V_r at the start of these episodes")                     \
-    X(returned, "trust/v_r_returned", NULL, "mean of what then came")
+    X(v_r.predicted, "trust/v_r_predicted", NULL, "mean V_r at the start of these episodes")                 \
+    X(v_r.returned, "trust/v_r_returned", NULL, "mean of what then came")                                    \
+    X(v_h_e.predicted, "trust/v_h_e_predicted", NULL,                                                        \
+      "mean V_h^e at the start, of the person furthest from it")                                             \
+    X(v_h_e.returned, "trust/v_h_e_returned", NULL, "mean of what came of its goals")
 
 const lud_metric lud_empo_phase2_evaluation_columns[] = {
     EVALUATION(LUD_COLUMN_METRIC) ALONE(LUD_COLUMN_METRIC) TRUST(LUD_COLUMN_METRIC)};

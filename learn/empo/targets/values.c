@@ -493,8 +493,10 @@ lud_status lud_empo_values_run(lud_empo_values *v, int64_t n, const int32_t *con
     return lud_device_check(v->device, error);
 }
 
-const float *lud_empo_values_helped(const lud_empo_values *v) {
-    return v->shape.walk.read && v->shape.log_space ? v->workspace->staging.host.helped : NULL;
+lud_empo_estimates lud_empo_values_estimates(const lud_empo_values *v) {
+    const lud_empo_inputs *host = &v->workspace->staging.host;
+    if (!v->shape.walk.read) return (lud_empo_estimates){0};
+    return (lud_empo_estimates){host->entry_alone, v->shape.log_space ? host->helped : NULL};
 }
 
 static lud_status run_unprofiled(lud_empo_values *v, int n, const int32_t *const *records,

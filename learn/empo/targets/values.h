@@ -64,9 +64,12 @@ void lud_empo_values_free(lud_empo_values *values);
 lud_status lud_empo_values_run(lud_empo_values *values, int64_t n, const int32_t *const *records,
                                const int32_t *const *goals, unsigned want, double beta_r, uint32_t draw,
                                lud_error *error);
-/* What paths alone make of V_r in the states of the last run: ln(-V_r) for each remaining step, [n] on the
- * host. Null where the network of V_r does not add to it. */
-const float *lud_empo_values_helped(const lud_empo_values *values);
+/* What paths alone make of the states of the last run, on the host; null where networks do not add to it. */
+typedef struct lud_empo_estimates {
+    const float *v_h_e;   /* [n][n_goals] as everything lies; with expected_people */
+    const float *log_v_r; /* [n] ln(-V_r) for each remaining step, after the best errand of a robot or none */
+} lud_empo_estimates;
+lud_empo_estimates lud_empo_values_estimates(const lud_empo_values *values);
 /* The same in two steps, for recorded pieces that go on with the results. The first does what the host has to
  * do: it encodes all states (padded to lud_capture_rows), reads tables and adds what the device needs to the
  * upload. Once that was sent the second only queues operations. The key stands for their shapes, beside the

@@ -258,7 +258,7 @@ static void what_is_asked_for_is_likely(void **test) {
 }
 
 /* What is asked goes from what paths say to what the network says as the table comes to answer for more. */
-static void networks_are_believed_as_far_as_they_are_grounded(void **test) {
+static void what_is_guessed_counts_at_most_as_much_as_what_is_known(void **test) {
     (void)test;
     enum { MANY = 1 << 30 };
     support_empo r;
@@ -285,18 +285,34 @@ static void networks_are_believed_as_far_as_they_are_grounded(void **test) {
     lud_device_download(values->device, &said, values->v_r, sizeof said);
     const double by_network = log(-(double)said);
     assert_true(fabs(by_network - alone) > 1e-4);
-    static const double shares[] = {0, 0.25, 0.75, 1};
-    for (int i = 0; i < 4; i++) {
+    float *v_h_e = calloc((size_t)f->layout.n_goals, sizeof *v_h_e);
+    assert_non_null(v_h_e);
+    lud_device_download(values->device, v_h_e, values->v_h_e, (size_t)f->layout.n_goals * sizeof *v_h_e);
+    static const struct {
+        double share, belief;
+    } cases[] = {{0, 0}, {0.25, 1.0 / 3}, {0.5, 1}, {0.75, 1}, {1, 1}};
+    for (int i = 0; i < 5; i++) {
         lud_empo_met_clear(met);
         assert_true(lud_empo_met_belief(met) == 0);
-        if (i > 0) lud_empo_met_ground(met, MANY, MANY * shares[i]);
-        assert_true(fabs(lud_empo_met_belief(met) - shares[i]) < 1e-12);
+        if (i > 0) lud_empo_met_ground(met, MANY, MANY * cases[i].share);
+        const double belief = cases[i].belief;
+        assert_true(fabs(lud_empo_met_belief(met) - belief) < 1e-12);
         assert_int_equal(lud_empo_ask(&asker, 1, states, &error), LUD_OK);
         const double asked = log(-(double)asker.v_r[0] / annuity);
-        assert_true(fabs(asked - (alone + shares[i] * (by_network - alone))) < 1e-5);
+        assert_true(fabs(asked - (alone + belief * (by_network - alone))) < 1e-5);
+        double apart = 0;
+        for (int g = 0; g < f->layout.n_goals; g++) {
+            const double walk = (double)of_goals[g * LUD_EMPO_GOAL_PATHS + LUD_EMPO_ALONE];
+            apart = fmax(apart, fabs((double)v_h_e[g] - walk));
+            assert_true(fabs((double)asker.v_h_e[g] - (walk + belief * ((double)v_h_e[g] - walk))) < 1e-6);
+        }
+        assert_true(apart > 1e-4);
     }
+    lud_empo_met_clear(met);
+    lud_empo_met_ground(met, MANY, MANY * 0.4);
     lud_empo_met_ground(met, 100, 0); /* slowly: a hundredth for a hundred states */
-    assert_true(fabs(lud_empo_met_belief(met) - 0.99) < 1e-3);
+    assert_true(fabs(lud_empo_met_belief(met) - 0.396 / 0.604) < 1e-3);
+    free(v_h_e);
     lud_empo_paths_destroy(paths);
     lud_empo_asker_free(&asker);
     LUD_FREE(state, record, of_goals, of_state);
@@ -310,7 +326,7 @@ int main(void) {
         cmocka_unit_test(promises_are_of_late),
         cmocka_unit_test(steps_count_less_and_less),
         cmocka_unit_test(what_is_asked_for_is_likely),
-        cmocka_unit_test(networks_are_believed_as_far_as_they_are_grounded),
+        cmocka_unit_test(what_is_guessed_counts_at_most_as_much_as_what_is_known),
     };
     return cmocka_run_group_tests(tests, support_empo_make_folder, support_empo_remove_folder);
 }

@@ -240,6 +240,12 @@ static void the_learner_is_exact(void **state) {
     assert_true(d.divergence < 1e-5);
     assert_true(r.learner->trust.complete && lud_empo_trusted(&r.learner->trust));
     assert_true(r.learner->trust.residual < 1e-6 && r.learner->trust.met == 1.0);
+    /* played, exact values come true as far as chance allows */
+    const lud_empo_worth played[2] = {r.learner->trust.v_r, r.learner->trust.v_h_e};
+    for (int k = 0; k < 2; k++) {
+        assert_true(played[k].deviation > 0);
+        assert_true(fabs(played[k].returned - played[k].predicted) < 3.5 * played[k].deviation);
+    }
     /* the networks alone have hardly learned */
     assert_true(r.learner->alone.everywhere.v_r > 1e-3);
     support_empo_close(&r);
