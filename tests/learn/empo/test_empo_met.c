@@ -295,6 +295,35 @@ static void a_small_table_is_not_trusted(void **state) {
     support_empo_close(&r);
 }
 
+/* Values that agree with each other, and goals of a person that do not come true. */
+static void what_does_not_come_is_not_trusted(void **state) {
+    (void)state;
+    lud_text text = {0};
+    const lud_empo_met_figures met = {0};
+    lud_empo_trust t = {.episodes = 64,
+                        .states = 640,
+                        .residual = 0.01,
+                        .v_r = {-50, -51, 0.2},
+                        .v_h_e = {0.6, 0.55, 0.02},
+                        .person = 3};
+    assert_true(lud_empo_trusted(&t)); /* 5 % of 0.6 and two standard errors are 0.07 */
+    t.v_h_e.returned = 0.5;
+    assert_false(lud_empo_trusted(&t));
+    lud_empo_trust_print(&t, &met, &text);
+    assert_non_null(
+        strstr(text.bytes, "V_h^e of person 3 at the start 0.6000, what then came 0.5000 +- 0.04"));
+    assert_non_null(strstr(text.bytes, "no: what comes is worse than what values at the start say"));
+    t.v_h_e.returned = 0.7;
+    assert_false(lud_empo_trusted(&t));
+    t.v_h_e.returned = 0.6;
+    t.v_r.returned = -56;
+    assert_false(lud_empo_trusted(&t));
+    t.v_r.returned = -50;
+    t.residual = 0.03;
+    assert_false(lud_empo_trusted(&t));
+    lud_text_free(&text);
+}
+
 /* Robots whose exponent is too small for what one step is worth go nowhere, and the report says so. */
 static void robots_at_random_are_told(void **state) {
     (void)state;
@@ -410,6 +439,7 @@ int main(void) {
         cmocka_unit_test(the_learner_is_exact),
         cmocka_unit_test(a_small_table_is_not_trusted),
         cmocka_unit_test(without_an_exact_solution_nothing_is_compared),
+        cmocka_unit_test(what_does_not_come_is_not_trusted),
         cmocka_unit_test(robots_at_random_are_told),
         cmocka_unit_test(resume_equals_no_interruption),
         cmocka_unit_test(acting_is_look_ahead),
