@@ -1,7 +1,7 @@
 # Every test_*.c below tests/ is one cmocka program and one CTest entry.
 # Those that share memory between threads; `make test-threads` runs them under the thread sanitizer.
 set(ludus_thread_tests
-  kernels/test_math kernels/test_operations learn/empo/test_empo_async learn/empo/test_empo_exact
+  kernels/test_math kernels/test_operations learn/empo/test_empo_async learn/empo/exact/test_exact
   learn/episodes/test_sampler learn/nn/test_nn learn/store/test_checkpoint learn/test_train
   library/test_handles_in_threads sim/particle/test_particle_properties sim/proof/test_proof_batch sim/test_batch
   sim/test_statespace)

@@ -15,7 +15,7 @@
 #include "folder.h"
 #include "learn/empo/evaluation/policy_estimate.h"
 #include "learn/empo/exact/options.h"
-#include "learn/empo/support_solved.h"
+#include "learn/empo/exact/support_solved.h"
 #include "learn/runs/run.h"
 #include "learn/train.h"
 

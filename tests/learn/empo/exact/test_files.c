@@ -18,7 +18,7 @@
 #include "learn/empo/exact/options.h"
 #include "learn/empo/exact/solution.h"
 #include "learn/empo/exact/solution_policy.h"
-#include "learn/empo/support_solved.h"
+#include "learn/empo/exact/support_solved.h"
 
 /* ---- the file ---- */
 

@@ -11,7 +11,7 @@
 #include <cmocka.h>
 
 #include "learn/empo/exact/chain.h"
-#include "learn/empo/support_solved.h"
+#include "learn/empo/exact/support_solved.h"
 
 static lud_empo_chain *chain_of(const support_solved *s) {
     lud_empo_chain *chain;

@@ -1,4 +1,4 @@
-#include "learn/empo/support_table_world.h"
+#include "learn/empo/exact/support_table_world.h"
 
 #include <stdlib.h>
 #include <string.h>

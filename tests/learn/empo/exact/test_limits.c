@@ -12,10 +12,10 @@
 #include <cmocka.h>
 
 #include "learn/empo/exact/options.h"
+#include "learn/empo/exact/support_table_world.h"
 #include "learn/empo/memory/environments.h"
 #include "learn/empo/phase1/phase1.h"
 #include "learn/empo/support_empo.h"
-#include "learn/empo/support_table_world.h"
 
 static const char section[] = "learner:\n"
                               "  type: empo-phase2\n  automatic: false\n"

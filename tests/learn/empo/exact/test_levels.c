@@ -17,7 +17,7 @@
 #include "learn/empo/exact/level_sweep.h"
 #include "learn/empo/exact/open_goals.h"
 #include "learn/empo/exact/solve.h"
-#include "learn/empo/support_table_world.h"
+#include "learn/empo/exact/support_table_world.h"
 
 TEST_FOLDER("/tmp/ludus-empo-levels-XXXXXX")
 

@@ -10,7 +10,7 @@
 #include <cmocka.h>
 
 #include "learn/empo/exact/exact.h"
-#include "learn/empo/support_table_world.h"
+#include "learn/empo/exact/support_table_world.h"
 
 /* ---- a slow solver: plain recursion with memory, written from the paper's equations ---- */
 

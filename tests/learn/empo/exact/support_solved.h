@@ -2,7 +2,7 @@
 #pragma once
 
 #include "learn/empo/exact/exact.h"
-#include "learn/empo/support_table_world.h"
+#include "learn/empo/exact/support_table_world.h"
 
 typedef struct support_solved {
     table_model *m;

@@ -1,4 +1,4 @@
-#include "learn/empo/support_solved.h"
+#include "learn/empo/exact/support_solved.h"
 
 #include <math.h>
 #include <setjmp.h>

@@ -1,5 +1,5 @@
 /* Exact EMPO on CUDA against the CPU: random games, shipped scenarios, habits, beliefs, given robots, chunks,
- * resuming, errors. Runs on a GPU where there is one, and in any case as `test_cuda_empo_emulated` on
+ * resuming, errors. Runs on a GPU where there is one, and in any case as `test_cuda_exact_emulated` on
  * tests/emulation. */
 #include <math.h>
 #include <setjmp.h>
@@ -14,7 +14,7 @@
 #include <cmocka.h>
 
 #include "learn/empo/evaluation/policy_estimate.h"
-#include "learn/empo/support_table_world.h"
+#include "learn/empo/exact/support_table_world.h"
 
 static lud_device *cuda;
 
