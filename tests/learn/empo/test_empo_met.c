@@ -295,6 +295,24 @@ static void a_small_table_is_not_trusted(void **state) {
     support_empo_close(&r);
 }
 
+/* The person who pursues a goal keeps it, and each action until then counts by gamma_h: where that is a half,
+ * one too many would show. */
+static void goals_come_true_as_soon_as_promised(void **state) {
+    (void)state;
+    static const char *const set[2] = {"learner.gamma_h=0.5", "learner.gamma_h=1"};
+    for (int k = 0; k < 2; k++) {
+        support_empo r;
+        support_empo_open(&r, support_empo_corridor, small, 1, &set[k]);
+        (void)support_empo_learn(&r);
+        const lud_empo_worth *w = &r.learner->trust.v_h_e;
+        assert_int_equal(r.learner->trust.person, 0);
+        assert_true(w->deviation < 0.05);
+        print_message("%s: V_h^e %.4f, came %.4f +- %.4f\n", set[k], w->predicted, w->returned, w->deviation);
+        assert_true(fabs(w->returned - w->predicted) < 3 * w->deviation);
+        support_empo_close(&r);
+    }
+}
+
 /* Values that agree with each other, and goals of a person that do not come true. */
 static void what_does_not_come_is_not_trusted(void **state) {
     (void)state;
@@ -439,6 +457,7 @@ int main(void) {
         cmocka_unit_test(the_learner_is_exact),
         cmocka_unit_test(a_small_table_is_not_trusted),
         cmocka_unit_test(without_an_exact_solution_nothing_is_compared),
+        cmocka_unit_test(goals_come_true_as_soon_as_promised),
         cmocka_unit_test(what_does_not_come_is_not_trusted),
         cmocka_unit_test(robots_at_random_are_told),
         cmocka_unit_test(resume_equals_no_interruption),
