@@ -4,6 +4,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/mean.h"
 #include "base/progress.h"
 #include "base/random.h"
 
@@ -22,6 +23,8 @@ typedef struct walk {
     const lud_empo_theory *theory;
     lud_empo_environments *env;
     lud_empo_trust *sums;
+    int64_t most; /* steps of an episode */
+    lud_progress *progress;
     uint8_t *state;
     int32_t *joint;
     double *row; /* [n_goals + 1] */
@@ -92,7 +95,7 @@ static void set_out(walk *w, int pursuer) {
     lud_empo_environments_encode(w->env, 0);
 }
 
-static lud_status walk_through(walk *w, int64_t most, lud_error *error) {
+static lud_status walk_through(walk *w, lud_error *error) {
     const lud_empo_layout *layout = lud_empo_met_layout(w->ahead->asker->met);
     const double weight = lud_empo_reward_weight_of(w->theory);
     double discount = 1.0, residual_before;
@@ -103,7 +106,7 @@ static lud_status walk_through(walk *w, int64_t most, lud_error *error) {
         const double v_r = w->ahead->record[layout->v_r];
         const int64_t node = lud_empo_met_find(w->ahead->asker->met, w->state);
         if (t == 0) w->predicted = v_r;
-        if (t == most) { /* cut: the rest is as predicted */
+        if (t == w->most) { /* cut: the rest is as predicted */
             w->returned += discount * v_r;
             return LUD_OK;
         }
@@ -122,7 +125,7 @@ static lud_status walk_through(walk *w, int64_t most, lud_error *error) {
 
 /* Equation (6) as it comes: a person pursues one goal, and d actions until it is reached are worth
  * gamma_h^(d - 1). */
-static lud_status walk_to_goal(walk *w, int h, int64_t most, lud_error *error) {
+static lud_status walk_to_goal(walk *w, int h, lud_error *error) {
     const lud_empo_layout *layout = lud_empo_met_layout(w->ahead->asker->met);
     double discount = 1.0;
     set_out(w, h);
@@ -131,7 +134,7 @@ static lud_status walk_to_goal(walk *w, int h, int64_t most, lud_error *error) {
         LUD_TRY(lud_empo_look_ahead(w->ahead, w->state, error));
         const double v_h_e = w->ahead->record[layout->v_h_e + layout->goal_begin[h] + goal];
         if (t == 0) w->predicted = v_h_e;
-        if (t == most) { /* cut: the rest is as predicted */
+        if (t == w->most) { /* cut: the rest is as predicted */
             w->returned = discount * v_h_e;
             return LUD_OK;
         }
@@ -145,52 +148,46 @@ static lud_status walk_to_goal(walk *w, int h, int64_t most, lud_error *error) {
     return LUD_OK;
 }
 
+/* Episodes of everybody, or of a person who pursues a goal. */
+static lud_status walk_all(walk *w, int pursuer, lud_empo_worth *worth, lud_error *error) {
+    const int n_humans = lud_empo_met_layout(w->ahead->asker->met)->n_humans;
+    lud_mean predicted = {0}, returned = {0}, difference = {0};
+    const int64_t episodes = w->sums->episodes;
+    for (int64_t e = 0; e < episodes; e++) {
+        const double done = (double)e / (double)episodes;
+        if (pursuer == NOBODY) {
+            LUD_TRY(lud_progress_stage_beat(w->progress, "the episodes that judge it", done, error));
+            LUD_TRY(walk_through(w, error));
+        } else {
+            LUD_TRY(lud_progress_stage_beat(w->progress, "the goals that people reach",
+                                            (pursuer + done) / n_humans, error));
+            LUD_TRY(walk_to_goal(w, pursuer, error));
+        }
+        lud_mean_add(&predicted, w->predicted);
+        lud_mean_add(&returned, w->returned);
+        lud_mean_add(&difference, w->returned - w->predicted);
+    }
+    *worth = (lud_empo_worth){predicted.mean, returned.mean,
+                              lud_mean_deviation(&difference) / sqrt(fmax(difference.n, 1))};
+    return LUD_OK;
+}
+
 static double difference_of(const lud_empo_worth *worth) {
     return fabs(worth->returned - worth->predicted);
 }
 
-/* Means over walks, and the sum of squared differences until finish_worth. */
-static void add_worth(const walk *w, int n, lud_empo_worth *worth) {
-    const double difference = w->returned - w->predicted;
-    worth->predicted += w->predicted / n;
-    worth->returned += w->returned / n;
-    worth->deviation += difference * difference / n;
-}
-
-static void finish_worth(int n, lud_empo_worth *worth) {
-    const double difference = worth->returned - worth->predicted;
-    worth->deviation = sqrt(fmax(worth->deviation - difference * difference, 0) / fmax(n - 1, 1));
-}
-
 /* Of each person in turn; who comes out furthest from what was predicted is kept. */
-static lud_status walk_to_goals(walk *w, int episodes, int64_t most, lud_progress *progress,
-                                lud_error *error) {
+static lud_status walk_to_goals(walk *w, lud_error *error) {
     const lud_empo_layout *layout = lud_empo_met_layout(w->ahead->asker->met);
     lud_empo_trust *trust = w->sums;
     for (int h = 0; h < layout->n_humans; h++) {
-        lud_empo_worth own = {0};
-        for (int e = 0; e < episodes; e++) {
-            const double done = (h + (double)e / episodes) / layout->n_humans;
-            LUD_TRY(lud_progress_stage_beat(progress, "the goals that people reach", done, error));
-            LUD_TRY(walk_to_goal(w, h, most, error));
-            add_worth(w, episodes, &own);
-        }
-        finish_worth(episodes, &own);
+        lud_empo_worth own;
+        LUD_TRY(walk_all(w, h, &own, error));
         if (h > 0 && difference_of(&own) <= difference_of(&trust->v_h_e)) continue;
         trust->v_h_e = own;
         trust->person = layout->humans[h];
     }
     return LUD_OK;
-}
-
-static lud_status walk_all(walk *w, int episodes, int64_t most, lud_progress *progress, lud_error *error) {
-    for (int e = 0; e < episodes; e++) {
-        LUD_TRY(lud_progress_stage_beat(progress, "the episodes that judge it", (double)e / episodes, error));
-        LUD_TRY(walk_through(w, most, error));
-        add_worth(w, episodes, &w->sums->v_r);
-    }
-    finish_worth(episodes, &w->sums->v_r);
-    return walk_to_goals(w, episodes, most, progress, error);
 }
 
 lud_status lud_empo_trust_measure(lud_empo_ahead *ahead, const lud_empo_theory *theory, uint64_t seed,
@@ -204,7 +201,12 @@ lud_status lud_empo_trust_measure(lud_empo_ahead *ahead, const lud_empo_theory *
                               .n_actions = features->layout.n_robot_actions};
     lud_arena *arena = lud_arena_create(0);
     lud_empo_environments env = {0};
-    walk w = {.ahead = ahead, .theory = theory, .env = &env, .sums = trust};
+    walk w = {.ahead = ahead,
+              .theory = theory,
+              .env = &env,
+              .sums = trust,
+              .most = steps_per_episode > 0 ? steps_per_episode : MOST_STEPS,
+              .progress = progress};
     if (arena) w.joint = lud_arena_take_array(arena, (size_t)model->layout.n_agents, sizeof *w.joint);
     if (arena) w.row = lud_arena_take_array(arena, (size_t)features->layout.n_goals + 1, sizeof *w.row);
     lud_status status =
@@ -212,8 +214,8 @@ lud_status lud_empo_trust_measure(lud_empo_ahead *ahead, const lud_empo_theory *
             ? LUD_OK
             : lud_no_memory(error, "episodes");
     w.state = env.states;
-    const int64_t most = steps_per_episode > 0 ? steps_per_episode : MOST_STEPS;
-    if (!status) status = walk_all(&w, episodes, most, progress, error);
+    if (!status) status = walk_all(&w, NOBODY, &trust->v_r, error);
+    if (!status) status = walk_to_goals(&w, error);
     if (trust->states > 0) {
         trust->met /= (double)trust->states;
         trust->from_table /= (double)trust->states;
