@@ -280,10 +280,7 @@ static void a_small_table_is_not_trusted(void **state) {
     support_empo_iterate(&r, 6);
     const lud_empo_met_figures met = lud_empo_met_get(r.learner->met->met);
     assert_true(met.bytes <= met.most_bytes && met.expanded > 0 && met.expanded < met.n);
-    double row[64];
-    lud_error error = {0};
-    assert_in_range(r.learner->base.n_evaluation_columns, 1, 64);
-    if (r.learner->base.kind->evaluate(&r.learner->base, row, &error)) fail_msg("%s", error.text);
+    support_empo_evaluate(&r);
     const lud_empo_trust *t = &r.learner->trust;
     assert_false(t->complete);
     assert_true(t->states > 0 && t->met < 1.0 && t->from_table < 1.0 && t->residual > 0.0);
@@ -349,11 +346,9 @@ static void robots_at_random_are_told(void **state) {
     for (int k = 0; k < 2; k++) {
         support_empo r;
         lud_text text = {0};
-        double row[64];
-        lud_error error = {0};
         support_empo_open(&r, support_empo_corridor, small, 1, &set[k]);
         support_empo_iterate(&r, 1);
-        if (r.learner->base.kind->evaluate(&r.learner->base, row, &error)) fail_msg("%s", error.text);
+        support_empo_evaluate(&r);
         const lud_empo_trust *t = &r.learner->trust;
         const lud_empo_met_figures met = lud_empo_met_get(r.learner->met->met);
         lud_empo_trust_print(t, &met, &text);

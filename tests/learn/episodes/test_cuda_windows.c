@@ -8,25 +8,8 @@
 
 #include <cmocka.h>
 
+#include "cuda_device.h"
 #include "learn/episodes/support_windows.h"
-
-static lud_device *cuda;
-
-static int open_device(void **state) {
-    (void)state;
-    lud_error error = {0};
-    if (lud_device_open("cuda", 0, &cuda, &error) == LUD_OK) return 0;
-    print_message("no CUDA: %s\n", error.text);
-    cuda = NULL;
-    /* asked for and not there is a failure, not a reason to skip */
-    return getenv("LUDUS_CUDA_MODULE") ? -1 : 0;
-}
-
-static int close_device(void **state) {
-    (void)state;
-    lud_device_close(cuda);
-    return 0;
-}
 
 static void test_edges(void **state) {
     (void)state;

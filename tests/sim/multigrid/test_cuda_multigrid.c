@@ -10,29 +10,13 @@
 
 #include <cmocka.h>
 
+#include "cuda_device.h"
 #include "sim/device_batch.h"
 #include "sim/scenario.h"
 #include "sim/support_device.h"
 #include "sim/support_grids.h"
 
 enum { STEPS = 40, N_GRIDS = 60 };
-
-static lud_device *cuda;
-
-static int open_device(void **state) {
-    (void)state;
-    lud_error error = {0};
-    if (lud_device_open("cuda", 0, &cuda, &error) == LUD_OK) return 0;
-    print_message("no CUDA: %s\n", error.text);
-    cuda = NULL;
-    return getenv("LUDUS_CUDA_MODULE") ? -1 : 0;
-}
-
-static int close_device(void **state) {
-    (void)state;
-    lud_device_close(cuda);
-    return 0;
-}
 
 static lud_scenario *parse(const char *section) {
     lud_error error = {0};

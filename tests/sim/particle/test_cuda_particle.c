@@ -9,30 +9,14 @@
 
 #include <cmocka.h>
 
+#include "cuda_device.h"
 #include "sim/device_batch.h"
 #include "sim/particle/particle.h"
 #include "sim/support_device.h"
 
 enum { ENVS = DEVICE_ENVS, STEPS = 60, SEED = DEVICE_SEED, FIRST = DEVICE_FIRST };
 
-static lud_device *cuda;
 static bool emulated;
-
-static int open_device(void **state) {
-    (void)state;
-    lud_error error = {0};
-    emulated = getenv("LUDUS_CUDA_MODULE") != NULL;
-    if (lud_device_open("cuda", 0, &cuda, &error) == LUD_OK) return 0;
-    print_message("no CUDA: %s\n", error.text);
-    cuda = NULL;
-    return emulated ? -1 : 0;
-}
-
-static int close_device(void **state) {
-    (void)state;
-    lud_device_close(cuda);
-    return 0;
-}
 
 static lud_model *parse(const char *section) {
     lud_arena *arena = lud_arena_create(0);
@@ -136,6 +120,7 @@ static void test_cpu(void **state) {
 }
 
 int main(void) {
+    emulated = getenv("LUDUS_CUDA_MODULE") != NULL;
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_every_task), cmocka_unit_test(test_more),
                                        cmocka_unit_test(test_errors), cmocka_unit_test(test_cpu)};
     return cmocka_run_group_tests(tests, open_device, close_device);

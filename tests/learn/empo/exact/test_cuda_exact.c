@@ -13,24 +13,20 @@
 
 #include <cmocka.h>
 
+#include "cuda_device.h"
 #include "learn/empo/evaluation/policy_estimate.h"
 #include "learn/empo/exact/support_table_world.h"
 
-static lud_device *cuda;
-
-static int open_device(void **state) {
-    (void)state;
-    lud_error error = {0};
-    if (lud_device_open("cuda", 0, &cuda, &error) == LUD_OK) return 0;
-    print_message("no CUDA: %s\n", error.text);
-    cuda = NULL;
-    return getenv("LUDUS_CUDA_MODULE") ? -1 : 0; /* asked for and not there */
-}
-static int close_device(void **state) {
-    (void)state;
-    lud_device_close(cuda);
-    return 0;
-}
+static const lud_empo_theory usual = {.beta_h = 5,
+                                      .gamma_h = 0.9,
+                                      .rho_h = -1,
+                                      .gamma_r = 0.95,
+                                      .rho_r = -1,
+                                      .beta_r = 4,
+                                      .zeta = 2,
+                                      .xi = 1,
+                                      .eta = 1.1,
+                                      .terminal_value = -1e-3};
 
 /* Records agree within 1e-9 of each value's size. */
 static void compare(const lud_empo_problem *problem, const double *a, const double *b, const char *what) {
@@ -99,16 +95,7 @@ static void robot_hook(void *context, uint64_t index, const uint8_t *state, doub
 static void random_games(void **state) {
     (void)state;
     if (!cuda) skip();
-    lud_empo_theory plain = {.beta_h = 5,
-                             .gamma_h = 0.9,
-                             .rho_h = -1,
-                             .gamma_r = 0.95,
-                             .rho_r = -1,
-                             .beta_r = 4,
-                             .zeta = 2,
-                             .xi = 1,
-                             .eta = 1.1,
-                             .terminal_value = -1e-3};
+    lud_empo_theory plain = usual;
     for (int k = 0; k < 24; k++) {
         lud_error error = {0};
         const int humans = 1 + k % 3, robots = humans < 3 ? 1 + k / 3 % 2 : 1;
@@ -207,18 +194,8 @@ static void resuming(void **state) {
         lud_statespace *space = NULL;
         lud_empo_problem *problem = NULL;
         const lud_statespace_options options = {.n_threads = 1};
-        const lud_empo_theory theory = {.beta_h = 5,
-                                        .gamma_h = 0.9,
-                                        .rho_h = -1,
-                                        .gamma_r = 0.95,
-                                        .rho_r = -1,
-                                        .beta_r = 4,
-                                        .zeta = 2,
-                                        .xi = 1,
-                                        .eta = 1.1,
-                                        .terminal_value = -1e-3};
         if (lud_statespace_build(&model->base, &options, &space, &error)) fail_msg("%s", error.text);
-        if (lud_empo_problem_create(space, &theory, &problem, &error)) fail_msg("%s", error.text);
+        if (lud_empo_problem_create(space, &usual, &problem, &error)) fail_msg("%s", error.text);
         double *expected = records_of(problem), *records = records_of(problem);
         solve(problem, NULL, NULL, expected);
         for (int first_on_cuda = 0; first_on_cuda < 2; first_on_cuda++) {
@@ -257,18 +234,8 @@ static void no_power(void **state) {
     lud_statespace *space = NULL;
     lud_empo_problem *problem = NULL;
     const lud_statespace_options options = {.n_threads = 1};
-    const lud_empo_theory theory = {.beta_h = 5,
-                                    .gamma_h = 0.9,
-                                    .rho_h = -1,
-                                    .gamma_r = 0.95,
-                                    .rho_r = -1,
-                                    .beta_r = 4,
-                                    .zeta = 2,
-                                    .xi = 1,
-                                    .eta = 1.1,
-                                    .terminal_value = -1e-3};
     if (lud_statespace_build(&model->base, &options, &space, &error)) fail_msg("%s", error.text);
-    if (lud_empo_problem_create(space, &theory, &problem, &error)) fail_msg("%s", error.text);
+    if (lud_empo_problem_create(space, &usual, &problem, &error)) fail_msg("%s", error.text);
     double *records = records_of(problem);
     lud_empo_run run = {.records = records, .n_threads = 1, .first_level = INT32_MAX};
     const lud_status on_cpu = lud_empo_solve(problem, &run, &expected);

@@ -17,7 +17,7 @@
 #include "learn/empo/exact/level_sweep.h"
 #include "learn/empo/exact/open_goals.h"
 #include "learn/empo/exact/solve.h"
-#include "learn/empo/exact/support_table_world.h"
+#include "learn/empo/exact/support_solved.h"
 
 TEST_FOLDER("/tmp/ludus-empo-levels-XXXXXX")
 
@@ -85,16 +85,7 @@ static void check_game(uint64_t seed, int n_humans, int n_robots, const lud_empo
 
 static void random_games(void **state) {
     (void)state;
-    lud_empo_theory theory = {.beta_h = 5,
-                              .gamma_h = 0.95,
-                              .rho_h = -1,
-                              .gamma_r = 0.9,
-                              .rho_r = -1,
-                              .beta_r = 3,
-                              .zeta = 2,
-                              .xi = 1,
-                              .eta = 1.1,
-                              .terminal_value = -1e-10};
+    lud_empo_theory theory = support_theory;
     check_game(1, 1, 1, &theory, false);
     check_game(2, 2, 1, &theory, false);
     theory.optimistic = true;
