@@ -30,11 +30,37 @@ int lud_file_descriptor(const char *path) {
     return -1;
 }
 
-FILE *lud_file_stream(const char *path) {
-    const int descriptor = lud_file_descriptor(path);
-    FILE *stream = descriptor < 0 ? NULL : fdopen(descriptor, "rb");
+void lud_file_give_way(const char *path) {
+    struct stat info;
+    if (lstat(path, &info) == 0 &&
+        (S_ISLNK(info.st_mode) || S_ISFIFO(info.st_mode) || S_ISSOCK(info.st_mode)))
+        unlink(path);
+}
+
+int lud_file_own(const char *path, int how) {
+    lud_file_give_way(path);
+    const int descriptor = open(path, how | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0666);
+    struct stat info;
+    if (descriptor < 0) return -1;
+    const int wrong = fstat(descriptor, &info) ? errno : S_ISREG(info.st_mode) ? 0 : EINVAL;
+    if (!wrong) return descriptor;
+    close(descriptor);
+    errno = wrong;
+    return -1;
+}
+
+static FILE *stream_of(int descriptor, const char *mode) {
+    FILE *stream = descriptor < 0 ? NULL : fdopen(descriptor, mode);
     if (!stream && descriptor >= 0) close(descriptor);
     return stream;
+}
+
+FILE *lud_file_stream(const char *path) {
+    return stream_of(lud_file_descriptor(path), "rb");
+}
+
+FILE *lud_file_append(const char *path) {
+    return stream_of(lud_file_own(path, O_WRONLY | O_APPEND), "ab");
 }
 
 lud_status lud_file_read(lud_arena *arena, const char *path, size_t limit, char **bytes, size_t *length,
@@ -89,18 +115,12 @@ void lud_file_write_abandon(lud_file_writer *writer) {
     *writer = (lud_file_writer){0};
 }
 
-/* For writing. A symbolic link of that name gives way and is not written through. Locked as long as it is
- * open, by which others see that somebody lives who writes it. */
-static FILE *open_own(const char *path) {
-    const int flags = O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC;
-    int descriptor = open(path, flags, 0666);
-    if (descriptor < 0 && errno == ELOOP && unlink(path) == 0) descriptor = open(path, flags | O_EXCL, 0666);
-    if (descriptor < 0) return NULL;
-    (void)flock(descriptor,
-                LOCK_EX | LOCK_NB); /* some file systems have no locks: the name says whose it is */
-    FILE *stream = fdopen(descriptor, "wb");
-    if (!stream) close(descriptor);
-    return stream;
+/* For writing. Locked as long as it is open, by which others see that somebody lives who writes it. */
+static FILE *open_locked(const char *path) {
+    const int descriptor = lud_file_own(path, O_WRONLY | O_TRUNC);
+    if (descriptor >= 0) /* some file systems have no locks: the name says whose it is */
+        (void)flock(descriptor, LOCK_EX | LOCK_NB);
+    return stream_of(descriptor, "wb");
 }
 
 /* Whether nobody lives any more who writes `folder`/name, which ends with the writer's number. */
@@ -109,7 +129,7 @@ static bool is_abandoned(int folder, const char *name, const char *number) {
     const long pid = strtol(number, &end, 10);
     const bool own = pid == (long)getpid();
     if (pid <= 0 || *end || (!own && (kill((pid_t)pid, 0) == 0 || errno != ESRCH))) return false;
-    const int descriptor = openat(folder, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+    const int descriptor = openat(folder, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
     if (descriptor < 0) return errno == ELOOP;
     /* a process of another machine or container has a number that is nobody's here, and holds a lock */
     const bool locked = flock(descriptor, LOCK_EX | LOCK_NB) != 0;
@@ -150,11 +170,6 @@ int lud_folder_remove_leftovers(const char *folder, const char *name) {
     return n;
 }
 
-void lud_file_remove_link(const char *path) {
-    struct stat info;
-    if (lstat(path, &info) == 0 && S_ISLNK(info.st_mode)) unlink(path);
-}
-
 int lud_file_remove_leftovers(const char *path) {
     const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
     char *folder = slash ? strndup(path, slash == path ? 1 : (size_t)(slash - path)) : strdup(".");
@@ -171,7 +186,7 @@ lud_status lud_file_write_begin(lud_file_writer *writer, const char *path, lud_e
         lud_file_write_abandon(writer);
         return lud_fail(error, LUD_ERROR_MEMORY, "%s: out of memory", path);
     }
-    writer->stream = open_own(writer->partial);
+    writer->stream = open_locked(writer->partial);
     if (writer->stream) return LUD_OK;
     lud_status status = system_error(error, path, "cannot be written");
     free(writer->partial); /* nothing was made: another process's file of that name is not ours to remove */

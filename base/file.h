@@ -14,6 +14,15 @@
 int lud_file_descriptor(const char *path);
 FILE *lud_file_stream(const char *path);
 
+/* Opens a file of our own to write in, made where there is none: `how` is O_WRONLY or O_RDWR, with O_TRUNC or
+ * O_APPEND. A link, a pipe or a socket of that name gives way: nothing is written through it, and nothing
+ * waits for its other end. -1 with errno (EINVAL: a device). The caller closes it. */
+int lud_file_own(const char *path, int how);
+/* The same to append to: a stream, or null with errno. */
+FILE *lud_file_append(const char *path);
+/* Removes the name where it is a link, a pipe or a socket, before a library opens it. */
+void lud_file_give_way(const char *path);
+
 /* Reads a whole file (at most `limit` bytes, 0 = 1 GiB) into the arena, with a zero byte behind it. A
  * directory, a missing file or one over the limit is an error that says so. */
 lud_status lud_file_read(lud_arena *arena, const char *path, size_t limit, char **bytes, size_t *length,
@@ -42,8 +51,6 @@ lud_status lud_file_write(const char *path, const void *bytes, size_t length, lu
 int lud_folder_remove_leftovers(const char *folder, const char *name);
 /* The same of the file `path` only, beside it. */
 int lud_file_remove_leftovers(const char *path);
-/* Removes the name when it is a symbolic link, so that what is opened next is not written through one. */
-void lud_file_remove_link(const char *path);
 /* Makes a folder and its parents; an existing folder is fine. */
 lud_status lud_folder_make(const char *path, lud_error *error);
 bool lud_file_exists(const char *path);

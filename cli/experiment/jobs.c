@@ -116,8 +116,7 @@ typedef struct job {
 /* The child's side; nothing here allocates. Its own group: Ctrl-C reaches this process, which passes it on
  * once. */
 static void become(const char *const *words, char *const *environment, const char *log, pid_t parent) {
-    const int out = open(log, O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW, 0666),
-              in = open("/dev/null", O_RDONLY);
+    const int out = lud_file_own(log, O_WRONLY | O_APPEND), in = open("/dev/null", O_RDONLY);
     setpgid(0, 0);
     /* should this process be killed, its runs save and end */
     if (out < 0 || in < 0 || prctl(PR_SET_PDEATHSIG, SIGTERM) != 0 || getppid() != parent) _exit(126);

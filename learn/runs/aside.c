@@ -87,7 +87,7 @@ static char *find_unfinished(const char *folder) {
 
 static lud_status mark_room(const char *room, lud_error *error) {
     char *mark = beside(room, moving);
-    const int descriptor = mark ? open(mark, O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0666) : -1;
+    const int descriptor = mark ? lud_file_own(mark, O_WRONLY) : -1;
     const lud_status status =
         descriptor >= 0 ? LUD_OK
         : mark          ? lud_fail(error, LUD_ERROR_IO, "%s: cannot be made: %s", mark, strerror(errno))

@@ -45,7 +45,7 @@ lud_status lud_run_lock_take(const char *folder, lud_run_lock *lock, lud_error *
     lud_status status = LUD_OK;
     int descriptor = -1;
     for (bool held = false; !held && !status;) {
-        descriptor = open(path, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0666);
+        descriptor = lud_file_own(path, O_RDWR);
         if (descriptor < 0) {
             status = lud_fail(error, LUD_ERROR_IO, "%s: cannot be written: %s", folder, strerror(errno));
         } else if (flock(descriptor, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {

@@ -10,6 +10,7 @@
 #include <xxhash.h>
 
 #include "base/arena.h"
+#include "base/file.h"
 
 enum { VERSION = 1, BYTE_ORDER_MARK = 0x01020304, BUFFER = 1 << 20 };
 
@@ -234,7 +235,6 @@ static lud_status begin_anew(lud_level_file *file, uint64_t key, lud_error *erro
 static lud_status begin(lud_level_file *file, uint64_t key, bool resume, lud_error *error) {
     struct stat stat;
     if (fstat(file->descriptor, &stat) != 0) return io_error(file, "look at it", error);
-    if (!S_ISREG(stat.st_mode)) return lud_invalid(error, "%s: expected a regular file", file->path);
     file_header h;
     size_t got = 0;
     if (resume) LUD_TRY(read_at(file, &h, sizeof h, 0, &got, error));
@@ -264,9 +264,7 @@ lud_status lud_level_file_open(const char *path, size_t state_bytes, uint64_t ke
         return lud_no_memory(error, "a file of levels");
     }
     file->state_bytes = state_bytes;
-    file->descriptor = open(path, O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0666);
-    if (file->descriptor < 0 && errno == ELOOP && unlink(path) == 0) /* a link is not written through */
-        file->descriptor = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    file->descriptor = lud_file_own(path, O_RDWR);
     lud_status status =
         file->descriptor < 0 ? io_error(file, "write", error) : begin(file, key, resume, error);
     if (!status)

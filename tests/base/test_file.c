@@ -7,6 +7,8 @@
 #include <cmocka.h>
 
 #include <dirent.h>
+#include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -302,10 +304,69 @@ static void test_pipe(void **state) {
     assert_non_null(strstr(error.text, "found a pipe, a socket or a device"));
 }
 
+static void give_up(int number) {
+    (void)number;
+    static const char message[] = "waited for the other end of a pipe\n";
+    _exit(write(STDERR_FILENO, message, sizeof message - 1) > 0 ? 1 : 2);
+}
+
+/* Pipes lie where files will be written, or where killed processes left theirs: nobody waits for readers. */
+static void test_pipes_give_way(void **state) {
+    (void)state;
+    lud_error error = {0};
+    char partial[400];
+    struct stat info;
+    signal(SIGALRM, give_up);
+    alarm(30);
+    const char *path = in_folder("piped");
+    snprintf(partial, sizeof partial, "%s.partial-%ld", path, (long)getpid());
+    assert_int_equal(mkfifo(partial, 0600), 0);
+    assert_int_equal(mkfifo(path, 0600), 0);
+    assert_int_equal(lud_file_write(path, "lead", 4, &error), LUD_OK);
+    expect_content(path, "lead");
+
+    const char *log = in_folder("log");
+    for (int how = 0; how < 2; how++) {
+        if (how) assert_int_equal(symlink(path, log), 0);
+        if (!how) assert_int_equal(mkfifo(log, 0600), 0);
+        FILE *stream = lud_file_append(log);
+        assert_non_null(stream);
+        assert_int_equal(fputs("one", stream) < 0 || fclose(stream), 0);
+        stream = lud_file_append(log); /* what is a file stays, with what is in it */
+        assert_non_null(stream);
+        assert_int_equal(fputs(" two", stream) < 0 || fclose(stream), 0);
+        expect_content(log, "one two");
+        assert_int_equal(unlink(log), 0);
+    }
+    expect_content(path, "lead");
+    const int descriptor = lud_file_own(path, O_RDWR | O_TRUNC);
+    assert_true(descriptor >= 0 && fstat(descriptor, &info) == 0 && info.st_size == 0);
+    assert_int_equal(write(descriptor, "iron", 4), 4);
+    assert_int_equal(close(descriptor), 0);
+    expect_content(path, "iron");
+
+    assert_int_equal(lud_file_own("/tmp", O_RDWR), -1);
+    assert_int_equal(errno, EISDIR);
+    assert_int_equal(lud_file_own("/dev/null", O_WRONLY), -1);
+    assert_int_equal(errno, EINVAL);
+    assert_int_equal(stat("/dev/null", &info), 0); /* what belongs to the machine stays */
+
+    const pid_t gone = fork();
+    if (gone == 0) _exit(0);
+    assert_int_equal(waitpid(gone, NULL, 0), gone);
+    snprintf(partial, sizeof partial, "%s.partial-%ld", path, (long)gone);
+    assert_int_equal(mkfifo(partial, 0600), 0);
+    assert_int_equal(lud_file_remove_leftovers(path), 1);
+    assert_int_equal(lstat(partial, &info), -1);
+    alarm(0);
+}
+
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_replace),   cmocka_unit_test(test_failures),
-                                       cmocka_unit_test(test_folders),   cmocka_unit_test(test_links),
-                                       cmocka_unit_test(test_leftovers), cmocka_unit_test(test_system_errors),
-                                       cmocka_unit_test(test_stamp),     cmocka_unit_test(test_pipe)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_replace),       cmocka_unit_test(test_failures),
+        cmocka_unit_test(test_folders),       cmocka_unit_test(test_links),
+        cmocka_unit_test(test_leftovers),     cmocka_unit_test(test_system_errors),
+        cmocka_unit_test(test_stamp),         cmocka_unit_test(test_pipe),
+        cmocka_unit_test(test_pipes_give_way)};
     return cmocka_run_group_tests(tests, setup, teardown);
 }

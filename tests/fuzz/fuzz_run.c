@@ -92,7 +92,12 @@ static void keep(whole_run *run) {
     const int n = scandir(folder, &entries, NULL, alphasort);
     for (int i = 0; i < n; i++) {
         struct stat about;
-        if (stat(in_folder(entries[i]->d_name), &about) == 0 && S_ISREG(about.st_mode) &&
+        /* events are one file or two, by the second in which a session began; inputs mean the same always */
+        static const char events[] = "events.";
+        const size_t n_same = sizeof events - 1;
+        const bool more_events = run->n && !strncmp(entries[i]->d_name, events, n_same) &&
+                                 !strncmp(run->files[run->n - 1].name, events, n_same);
+        if (!more_events && stat(in_folder(entries[i]->d_name), &about) == 0 && S_ISREG(about.st_mode) &&
             run->n < MOST_FILES) {
             kept_file *f = &run->files[run->n++];
             FILE *file = fopen(in_folder(entries[i]->d_name), "rb");

@@ -435,9 +435,7 @@ lud_status lud_empo_solution_create_from(const char *path, const lud_empo_proble
     char *partial = partial_path(path);
     lud_status status = s && partial ? LUD_OK : lud_no_memory(error, "the solution");
     if (status == LUD_OK) {
-        s->descriptor = open(partial, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0666);
-        if (s->descriptor < 0 && errno == ELOOP && unlink(partial) == 0) /* a link is not written through */
-            s->descriptor = open(partial, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+        s->descriptor = lud_file_own(partial, O_RDWR);
         if (s->descriptor < 0) status = io_error(s, "write", error);
     }
     struct stat file = {0};

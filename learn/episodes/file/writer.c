@@ -193,7 +193,7 @@ static bool describe(lud_data_writer *w) {
 static lud_status make_file(lud_data_writer *w, lud_error *error) {
     lud_hdf5_lock();
     lud_status status = LUD_OK;
-    lud_file_remove_link(w->partial);
+    lud_file_give_way(w->partial);
     errno = 0;
     w->file = lud_hdf5_create(w->partial);
     const int reason = errno;

@@ -2,6 +2,7 @@
 #include <dirent.h>
 #include <dlfcn.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -96,17 +97,23 @@ static const char *failing_part;
 enum { REFUSED, FULL_BUFFERED, FULL_UNBUFFERED };
 static int failing_how;
 
-FILE *fopen(const char *path, const char *mode); /* in place of the C library's */
+FILE *fdopen(int descriptor, const char *mode); /* in place of the C library's */
 
-FILE *fopen(const char *path, const char *mode) {
-    static FILE *(*real)(const char *, const char *);
-    if (!real) *(void **)&real = dlsym(RTLD_NEXT, "fopen");
-    if (!failing_part || !strstr(path, failing_part) || mode[0] != 'a') return real(path, mode);
+FILE *fdopen(int descriptor, const char *mode) {
+    static FILE *(*real)(int, const char *);
+    if (!real) *(void **)&real = dlsym(RTLD_NEXT, "fdopen");
+    char name[64], path[256] = "";
+    snprintf(name, sizeof name, "/proc/self/fd/%d", descriptor);
+    if (!failing_part || mode[0] != 'a' || readlink(name, path, sizeof path - 1) < 0 ||
+        !strstr(path, failing_part))
+        return real(descriptor, mode);
     if (failing_how == REFUSED) {
         errno = EACCES;
         return NULL;
     }
-    FILE *file = real("/dev/full", mode);
+    const int full = open("/dev/full", O_WRONLY);
+    if (full < 0 || dup2(full, descriptor) < 0 || close(full)) return NULL;
+    FILE *file = real(descriptor, mode);
     if (file && failing_how == FULL_UNBUFFERED) setvbuf(file, NULL, _IONBF, 0);
     return file;
 }

@@ -191,7 +191,7 @@ static void failing_disks_are_told(void **context) {
     support_solved s = support_solve(45, 1, 1, false);
     static const struct {
         const char *call, *message;
-    } cases[] = {{"fstat", ".partial: cannot look at it: Input/output error"},
+    } cases[] = {{"fstat", ".partial: cannot write: Input/output error"},
                  {"ftruncate", ".partial: cannot make it large enough: File too large"},
                  {"posix_fallocate", ".partial: cannot reserve its space: No space left on device"},
                  {"mmap", ".partial: cannot map the file: Cannot allocate memory"},
