@@ -508,6 +508,7 @@ static void full_disks_are_told(void **state) {
 }
 
 int main(void) {
+    signal(SIGHUP, SIG_DFL); /* under nohup, programs that are hung up on go on */
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(moved_runs_stay_whole),
         cmocka_unit_test(named_files_of_policies_go_along),

@@ -1,10 +1,12 @@
 /* Built into every program of the instrumented copy. It stands between a test program and cmocka:
  *
  *   LUDUS_MUTANT        the number of the mutant that is switched on
- *   LUDUS_MUTANT_TESTS  which tests of the program are run, in this order: 3,0,7; the first that fails ends
- * it LUDUS_MUTANT_TRACE  a file that gets a line a test: its number, processor seconds, whether it passed,
- * and the numbers of the mutants whose functions it entered. What processes that test NUMBER starts enter
- * stands in FILE.NUMBER. */
+ *   LUDUS_MUTANT_TESTS  which of the program's tests are run, in this order, until one fails: 3,0,7
+ *   LUDUS_MUTANT_TRACE  a file that gets a line a test
+ *
+ * A line: the test's number, processor seconds, whether it passed, and the numbers of the mutants whose
+ * functions it entered. What processes that test NUMBER starts enter stands in FILE.NUMBER, of those that no
+ * test starts in FILE itself, behind a space. */
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <setjmp.h>
@@ -34,10 +36,14 @@ __attribute__((constructor)) static void begin(void) {
     if (path) snprintf(trace, sizeof trace, "%s", path);
 }
 
-static void write_entered(int file) {
+/* One line, in one piece: processes write into one file. */
+static void write_line(int file, const char *text) {
+    static char line[128 + 8 * LUD_MUTANTS_MOST];
+    int n = sprintf(line, "%.100s", text);
     for (int i = 0; i < LUD_MUTANTS_MOST; i++)
-        if (lud_mutant_entered[i]) dprintf(file, " %d", i);
-    dprintf(file, "\n");
+        if (lud_mutant_entered[i]) n += sprintf(line + n, " %d", i);
+    line[n++] = '\n';
+    if (write(file, line, (size_t)n) != n) _exit(1);
 }
 
 __attribute__((destructor)) static void end(void) {
@@ -45,7 +51,7 @@ __attribute__((destructor)) static void end(void) {
     if (!path || !*path || tests_in == getpid()) return;
     const int file = open(path, O_WRONLY | O_CREAT | O_APPEND, 0644);
     if (file < 0) return;
-    write_entered(file);
+    write_line(file, "");
     close(file);
 }
 
@@ -91,8 +97,10 @@ static int after_test(void **state) {
     const int result = tear_down ? tear_down(state) : 0;
     if (*trace) {
         const int file = open(trace, O_WRONLY | O_CREAT | O_APPEND, 0644);
-        dprintf(file, "%d %.3f %d", n_before + numbers[now], seconds_used() - began, passed && result == 0);
-        write_entered(file);
+        char text[64];
+        snprintf(text, sizeof text, "%d %.3f %d", n_before + numbers[now], seconds_used() - began,
+                 passed && result == 0);
+        write_line(file, text);
         close(file);
         memcpy(lud_mutant_entered, in_common, sizeof in_common);
     } else if (!passed || result != 0) {

@@ -209,7 +209,8 @@ class Mutants:
 
     def make(self):
         self.write_copy()
-        link = [f"-DCMAKE_{kind}_LINKER_FLAGS={SANITIZE}" for kind in ("EXE", "SHARED", "MODULE")]
+        # programs that call nothing with mutants, as tests of the command line, have to hold mutant.c nevertheless
+        link = [f"-DCMAKE_{kind}_LINKER_FLAGS={SANITIZE}{more}" for kind, more in (("EXE", " -Wl,-u,lud_mutant_active"), ("SHARED", ""), ("MODULE", ""))]
         subprocess.run(["cmake", "--preset", "release", "-DLUDUS_CUDA=OFF"] + link, cwd=self.copy, check=True, stdout=subprocess.DEVNULL)
         self.tests = test_targets(self.build, self.tests_only)
         while self.check():
@@ -272,11 +273,13 @@ class Runner:
             self.run(target, 900, LUDUS_MUTANT_TRACE=path)
             write_if_changed(done, "")
         tests = []
-        for line in read(path).split("\n") if os.path.exists(path) else ():
+        lines = read(path).split("\n") if os.path.exists(path) else []
+        common = [word for line in lines if line.startswith(" ") for word in line.split()] # by processes that the set-up started
+        for line in lines:
             words = line.split()
-            if len(words) >= 3:
+            if len(words) >= 3 and not line.startswith(" "):
                 children = f"{path}.{words[0]}" # processes that it started
-                entered = words[3:] + (read(children).split() if os.path.exists(children) else [])
+                entered = common + words[3:] + (read(children).split() if os.path.exists(children) else [])
                 tests.append((int(words[0]), float(words[1]), words[2] == "1", {int(n) for n in entered}))
         return target, tests
 

@@ -151,7 +151,7 @@ static void files_that_cannot_be_written_are_named(void **state) {
         snprintf(expected, sizeof expected, "%s/%s", folder, cases[i].part);
         const char *reason = cases[i].how == REFUSED ? ": cannot write: Permission denied"
                                                      : ": cannot write: No space left on device";
-        if (strncmp(error.text, expected, strlen(expected)) || !strstr(error.text, reason))
+        if (strncmp(error.text, expected, strlen(expected)) != 0 || !strstr(error.text, reason))
             fail_msg("case %zu: %s", i, error.text);
     }
 }
