@@ -12,6 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "memory_folder.h"
 #include "sim/scenario.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t length);
@@ -25,7 +26,7 @@ const char *__lsan_default_suppressions(void) {
 enum { FILES = 4, PATH = 128 };
 enum { A_FILE, A_LINK, A_PIPE, A_FOLDER, ENDLESS, NOTHING, KINDS };
 
-static char folder[64];
+static char folder[MEMORY_FOLDER];
 static const char *const names[FILES] = {"a.yaml", "b.yaml", "c.yaml", "d.yaml"};
 
 static const char *path_of(int i) {
@@ -43,9 +44,7 @@ static void clean(void) {
 }
 
 static void begin(void) {
-    snprintf(folder, sizeof folder, "%s/ludus-fuzz-include-XXXXXX",
-             access("/dev/shm", W_OK) ? "/tmp" : "/dev/shm");
-    if (!mkdtemp(folder)) abort();
+    make_memory_folder(folder, "include");
     atexit(clean);
 }
 

@@ -8,21 +8,24 @@
 
 #include <xxhash.h>
 
+#include "memory_folder.h"
 #include "sim/statespace/level_file.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t length);
 
 enum { KEY = 5, MOST_BYTES = 1 << 16, HEADER_WORDS = 5, BLOCK_WORDS = 6 };
 
-static char path[64];
+static char folder[MEMORY_FOLDER], path[MEMORY_FOLDER + 16];
 
 static void forget(void) {
     unlink(path);
+    rmdir(folder);
 }
 
 static void put(const uint8_t *bytes, size_t length) {
     if (!path[0]) {
-        snprintf(path, sizeof path, "/tmp/ludus-fuzz-levels-%ld", (long)getpid());
+        make_memory_folder(folder, "levels");
+        snprintf(path, sizeof path, "%s/levels", folder);
         atexit(forget);
     }
     FILE *out = fopen(path, "wb");

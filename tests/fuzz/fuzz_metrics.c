@@ -12,11 +12,11 @@
 #include "base/file.h"
 #include "learn/store/history.h"
 #include "learn/store/metrics.h"
+#include "memory_folder.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t length);
 
-static char folder[] = "/tmp/ludus-fuzz-metrics-XXXXXX";
-static char path[64];
+static char folder[MEMORY_FOLDER], path[MEMORY_FOLDER + 16];
 
 static void clean(void) {
     char command[128];
@@ -26,7 +26,7 @@ static void clean(void) {
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t length) {
     if (!path[0]) {
-        if (!mkdtemp(folder)) abort();
+        make_memory_folder(folder, "metrics");
         snprintf(path, sizeof path, "%s/metrics.csv", folder);
         atexit(clean);
     }

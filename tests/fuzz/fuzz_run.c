@@ -25,6 +25,7 @@
 #include "learn/runs/run.h"
 #include "learn/store/history.h"
 #include "learn/support_trainings.h"
+#include "memory_folder.h"
 #include "sim/batch.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t length);
@@ -47,7 +48,7 @@ static const char *const trained[] = {"mappo on a grid", "empo, people alone", "
                                       "ticks, a graph"};
 enum { TRAINED = sizeof trained / sizeof *trained, SOLVED = TRAINED, HALF_SOLVED, RUNS };
 static whole_run runs[RUNS];
-static char parent[64], folder[80];
+static char parent[MEMORY_FOLDER], folder[MEMORY_FOLDER + 16];
 
 static const char solvable[] = "ludus: 1\nname: corridor\nworld: multigrid\nmultigrid:\n  map: |\n    We We "
                                "We We We\n    We Ay Ae .. We\n"
@@ -354,9 +355,7 @@ static void change(const whole_run *run, const uint8_t *how, bool sealed) {
 }
 
 static void begin(void) {
-    snprintf(parent, sizeof parent, "%s/ludus-fuzz-run-XXXXXX",
-             access("/dev/shm", W_OK) ? "/tmp" : "/dev/shm");
-    if (!mkdtemp(parent)) abort();
+    make_memory_folder(parent, "run");
     snprintf(folder, sizeof folder, "%s/run", parent);
     if (mkdir(folder, 0700)) abort();
     atexit(clean);
