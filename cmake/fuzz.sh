@@ -15,6 +15,7 @@ run() {
     fuzz_scenario | fuzz_map) seeds+=("$source/scenarios/multigrid") ;;
     fuzz_particle*) seeds+=("$source/scenarios/particle") ;;
   esac
+  [ ${#seeds[@]} -gt 0 ] || { echo "fuzz: $name has no seeds, expected some in tests/fuzz/corpus/$name"; exit 255; }
   echo "fuzz: $name, $runs inputs, at most $seconds s"
   "$build/$name" -runs="$runs" -max_total_time="$seconds" -max_len=8192 -rss_limit_mb=4096 -timeout=60 -seed=1 -verbosity=0 \
     -print_final_stats=0 -artifact_prefix="$build/crash-$name-" "$found" "${seeds[@]}" 2>"$build/$name.log" ||
