@@ -191,12 +191,10 @@ static void act(lud_proof_batch *batch, int slot, int32_t action) {
     if (!is_running(batch, slot)) return;
     int32_t chosen = batch->slot_begin[slot] + action;
     assert(action >= 0 && chosen < batch->slot_begin[slot + 1]);
-    float before = lud_proof_potential(model, state);
+    const float before = lud_proof_potential(model, state);
     lud_proof_enter(model, lists->atoms + lists->begin[chosen],
                     lists->begin[chosen + 1] - lists->begin[chosen], batch->steps[chosen], state);
-    float reward = lud_proof_reward(model, state);
-    if (model->options.scores.shaping != 0.0)
-        reward += (float)model->options.scores.shaping_gamma * lud_proof_potential(model, state) - before;
+    const float reward = lud_proof_shaped_reward(model, state, before);
     batch->rewards[slot] = reward;
     batch->cumulated[slot] += reward;
     if (s->outcome == LUD_PROOF_RUNNING) return;

@@ -342,3 +342,9 @@ float lud_proof_potential(const lud_proof_model *model, const uint8_t *state) {
     if (score < 0.0f) return 0.0f;
     return (float)(beta * log(score > 1e-9f ? (double)score : 1e-9));
 }
+
+float lud_proof_shaped_reward(const lud_proof_model *model, const uint8_t *state, float before) {
+    const float reward = lud_proof_reward(model, state);
+    if (model->options.scores.shaping == 0.0) return reward;
+    return reward + ((float)model->options.scores.shaping_gamma * lud_proof_potential(model, state) - before);
+}

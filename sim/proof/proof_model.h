@@ -145,6 +145,8 @@ float lud_proof_reward(const lud_proof_model *model, const uint8_t *state);
  * state is finished. Shaped reward = reward + gamma * potential(next) - potential(state) (Ng, Harada,
  * Russell, 1999). */
 float lud_proof_potential(const lud_proof_model *model, const uint8_t *state);
+/* Shaped reward of a step that led to `state` from one of the potential `before`. */
+float lud_proof_shaped_reward(const lud_proof_model *model, const uint8_t *state, float before);
 
 /* ---- Corruptions ---- */
 

@@ -336,11 +336,9 @@ static void step(const lud_model *model, lud_range range, uint8_t *states, lud_a
         uint8_t *state = states + (size_t)e * model->layout.state_bytes;
         float reward = 0.0f;
         if (head(state)->outcome == LUD_PROOF_RUNNING) {
-            float before = lud_proof_potential(m, state);
+            const float before = lud_proof_potential(m, state);
             take_action(m, state, actions.discrete[e], &w);
-            reward = lud_proof_reward(m, state);
-            if (m->options.scores.shaping != 0.0)
-                reward += (float)m->options.scores.shaping_gamma * lud_proof_potential(m, state) - before;
+            reward = lud_proof_shaped_reward(m, state, before);
         }
         int32_t ended = head(state)->outcome;
         if (outcome.rewards) outcome.rewards[e] = reward;

@@ -1,5 +1,6 @@
 #include "learn/support_golden.h"
 
+#include <assert.h>
 #include <dnnl.h>
 #include <math.h>
 #include <setjmp.h>
@@ -16,6 +17,7 @@
 
 #include "kernels/cpu/cpu.h"
 #include "learn/support_golden_values.h"
+#include "learn/support_trainings.h"
 #include "learn/train.h"
 
 #define FAMILY LUDUS_SOURCE_DIR "/scenarios/proof/family_tree.yaml"
@@ -69,7 +71,7 @@
 
 /* A scenario as text or a file, and what is set in it. */
 typedef struct golden_case {
-    const char *name, *text, *file, *set[12];
+    const char *name, *text, *file, *set[16];
 } golden_case;
 
 static const golden_case cases[] = {
@@ -211,6 +213,86 @@ static const golden_case cases[] = {
      KEY,
      {MET("0.11M"), "learner.training_steps_per_env_step=0.04"}},
     {"empo, states met, far", NULL, ROOMS, {MET("1M"), "learner.gamma_r=0.98"}},
+    {"empo, powers",
+     EMPO(EMPO_NETS "  use_z_space_transform: true\n  use_z_based_loss: true\n  cosine_lr_decay: true\n"
+                    "  lr_constant_fraction: 0.9\n  q_r_advantage_weighted_loss: true\n"
+                    "  q_r_advantage_weight_floor: 0.1\n  x_h_use_network: false\n  x_h_floor: 0.05\n"),
+     NULL,
+     {"learner.zeta=1.5"}},
+    {"empo, curricula",
+     EMPO(EMPO_NETS
+          "  gamma_h_curriculum: true\n  gamma_h_start: 0.3\n  gamma_h_rampup_steps: 3\n"
+          "  gamma_r_curriculum: true\n  gamma_r_start: 0.2\n  gamma_r_rampup_steps: 2\n"
+          "  lr_constant_fraction: 0.2\n  constant_lr_then_1_over_t: false\n  auto_grad_clip: false\n"
+          "  gradual_buffer_clearing: false\n  v_r_use_network: true\n  agent_embedding_dim: 4\n"
+          "  agent_position_feature_dim: 4\n  agent_feature_dim: 4\n  plasticity_diagnostics_interval: 5\n"
+          "  restart_prob: 0.4\n  restart_choices: 3\n  goal_resample_prob: 0.2\n"
+          "  include_step_count: false\n  steps_per_episode: 7\n"),
+     NULL,
+     {NULL}},
+    {"empo, counting",
+     EMPO(EMPO_NETS "  use_lookup_tables: true\n  use_lookup_q_r: false\n  use_lookup_x_h: false\n"
+                    "  lookup_use_adaptive_lr: true\n  lookup_adaptive_lr_power: 0.6\n"
+                    "  use_count_based_curiosity: true\n  count_curiosity_use_ucb: true\n"
+                    "  count_curiosity_scale: 2\n  count_curiosity_bonus_coef_r: 0.7\n"
+                    "  count_curiosity_bonus_coef_h: 0.9\n  buffer_clearing_lasts: false\n"),
+     NULL,
+     {NULL}},
+    {"empo, search with noise",
+     EMPO(EMPO_NETS "  pi_r_mode: mcts\n  mcts_num_simulations: 6\n  mcts_c_puct: 2.5\n"
+                    "  mcts_temperature: 0.5\n  mcts_max_depth: 3\n  mcts_root_noise_frac: 0.3\n"
+                    "  mcts_dirichlet_alpha: 0.6\n  mcts_enable_after_training_step: 19\n"),
+     NULL,
+     {NULL}},
+    {"empo, whole episodes in hindsight",
+     EMPO(EMPO_NETS "  v_h_e_target_mode: episode\n  q_r_target_mode: n_step\n  q_r_n_step: 2\n"
+                    "  fresh_goals: false\n  trajectory_cut_at_exploration: false\n"
+                    "  trajectory_replay_max_age_training_steps: 9\n  epsilon_r_start: 0.3\n"
+                    "  use_log_space_transform: true\n"),
+     NULL,
+     {NULL}},
+    {"empo, frequencies kept",
+     EMPO(EMPO_NETS "  hindsight_prob: 0.4\n  hindsight_keeps_frequencies: true\n  \n"),
+     NULL,
+     {NULL}},
+    {"mappo, another graph",
+     PARTICLE(NAVIGATION("discrete"),
+              "recurrent: false, minibatches: 0, minibatch_size: 20, target_kl: 0.02, decay_entropy: true, "
+              "value_coefficient: 0.5, max_norm: 0, discount: 0.9, lambda: 0.8, clip: 0.1, "
+              "normaliser_beta: 0.99, deterministic: false, hidden_size: 16, epochs: 2, "
+              "evaluation_episodes: 4, graph: {hidden_size: 4, heads: 2, embed_hidden_size: 8, layers: 1, "
+              "embedding_size: 3, embed_layers: 2, embed_relu: false, concatenate_heads: true, relu: false, "
+              "pooling: max, actor_pools: true}"),
+     NULL,
+     {NULL}},
+    {"mappo, an own graph for the critic",
+     PARTICLE(NAVIGATION("continuous"),
+              "recurrent: true, chunk_length: 4, log_std: -0.5, "
+              "hidden_size: 16, epochs: 2, evaluation_episodes: 4, graph: {hidden_size: 4, heads: 2, "
+              "embed_hidden_size: 8, layers: 1, ego_critic: true}"),
+     NULL,
+     {NULL}},
+    {"mappo, grid, novelty",
+     NULL,
+     BALLS,
+     {"run.environments=2",
+      "learner={" GRID_SMALL
+      ", recurrent: false, novelty: 0.5, novelty_relative: true, decay_entropy: true}"}},
+    {"mappo, another magnitude",
+     PARTICLE(
+         DISTURBED,
+         "control: mad, chunk_length: 3, mad: {state_size: 6, hidden_size: 8, base_gain: 2, floor: 0.02, "
+         "floor_in_action: true, limit: 1.5, features: 5, input: disturbance, r_min: 0.2, r_max: "
+         "0.6}, " SMALL),
+     NULL,
+     {NULL}},
+    {"proof, other forms",
+     NULL,
+     FAMILY,
+     {PROOF_NET("hidden: 16, dropout: 0, fact_counts: true, value_head_scale: 2"), PROOF_SET,
+      "learner.gamma=0.9", "learner.gae_lambda=0.8", "learner.value_coefficient=0.7",
+      "learner.learning_rate={start: 0.01, end: 0.002, warmup: 0.2, decay: linear}",
+      "learner.evaluation={every: 1, queries: 3, candidates: 3, slots: 4, keep_best: false, beam: 2}"}},
     {"embeddings, complex",
      NULL,
      FAMILY,
@@ -222,6 +304,27 @@ static const golden_case cases[] = {
      {"learner={type: kge, scorer: rotate, dimension: 3, negatives: 4, epochs: 2, loss: bce, "
       "evaluation: {every: 1, queries: 5}}"}},
 };
+
+/* Trainings of support_trainings.c that none of the above is like; named after them. */
+static const char *const others[] = {"mappo, gated",
+                                     "a policy for each role",
+                                     "empo, goals of X_h drawn",
+                                     "ticks, a graph",
+                                     "ticks, continuous",
+                                     "clone, choices that are asked for",
+                                     "clone, numbers that are asked for",
+                                     "proof, gated"};
+enum { OWN = sizeof cases / sizeof *cases, CASES = OWN + sizeof others / sizeof *others };
+
+static golden_case case_of(int i) {
+    if (i < OWN) return cases[i];
+    int k = 0;
+    while (strcmp(support_trainings[k].name, others[i - OWN]) != 0) k++;
+    const support_training *t = &support_trainings[k];
+    golden_case c = {.name = t->name, .text = t->text, .file = t->file};
+    memcpy(c.set, t->set, sizeof t->set);
+    return c;
+}
 
 /* A tensor or a column. */
 typedef struct part {
@@ -304,7 +407,7 @@ static void add_metrics(parts *p, const char *folder) {
         if (n_rows == 0) n_columns = k;
         assert_int_equal(k, n_columns);
     }
-    assert_in_range(n_rows, 3, 20);
+    assert_in_range(n_rows, 3, 25);
     for (int k = 0; k < n_columns; k++) add(p, names[k], column[k], strlen(column[k]));
     free(line);
     fclose(file);
@@ -313,7 +416,7 @@ static void add_metrics(parts *p, const char *folder) {
 /* Trains into a folder of its own and takes in what it wrote. */
 static void train(const golden_case *c, const char *choice, int n_threads, parts *p) {
     char folder[] = "/tmp/ludus-golden-XXXXXX", threads[32], command[64];
-    const char *set[16];
+    const char *set[17];
     int n_set = 0;
     lud_error error = {0};
     lud_scenario *scenario = NULL;
@@ -333,7 +436,7 @@ static void train(const golden_case *c, const char *choice, int n_threads, parts
     assert_non_null(mkdtemp(folder));
     const lud_train_options options = {.folder = folder};
     if (lud_train(learner, &options, &result, &error)) fail_msg("%s: %s", c->name, error.text);
-    assert_in_range(result.iterations, 2, 10);
+    assert_in_range(result.iterations, 2, 20);
     lud_learner_destroy(learner);
     if (lud_device_failure(device)) fail_msg("%s: %s", c->name, lud_device_failure(device));
     lud_device_close(device);
@@ -363,29 +466,35 @@ static const golden_value *known(const char *name, const char *device) {
     return NULL;
 }
 
-/* True when the case has its known value, or is printed. */
-static bool check(const golden_case *c, const char *device, int n_threads) {
+/* A case on a device. */
+typedef struct golden_test {
+    golden_case c;
+    char name[112];
+    const char *device;
+    int n_threads;
+} golden_test;
+
+static void check(void **state) {
     static parts p;
-    const golden_value *value = known(c->name, device);
-    if (!value && !is_printing()) return true;
-    train(c, device, n_threads, &p);
+    const golden_test *t = *state;
+    const golden_value *value = known(t->c.name, t->device);
+    train(&t->c, t->device, t->n_threads, &p);
     const uint64_t checkpoint = combined(p.items, p.n_tensors),
                    metrics = combined(p.items + p.n_tensors, p.n - p.n_tensors);
     const bool same = value && value->checkpoint == checkpoint && value->metrics == metrics;
     if (is_printing() || !same) {
-        printf("{\"%s\", \"%s\", 0x%016llx, 0x%016llx},\n", c->name, device, (unsigned long long)checkpoint,
-               (unsigned long long)metrics);
-        print_parts(c, &p);
+        printf("{\"%s\", \"%s\", 0x%016llx, 0x%016llx},\n", t->c.name, t->device,
+               (unsigned long long)checkpoint, (unsigned long long)metrics);
+        print_parts(&t->c, &p);
     }
-    if (same || is_printing()) return true;
-    print_error("%s on %s, %d threads: %s%s%s not what is known\n", c->name, device, n_threads,
-                value->checkpoint != checkpoint ? "the checkpoint" : "",
-                value->checkpoint != checkpoint && value->metrics != metrics ? " and " : "",
-                value->metrics != metrics ? "the metrics are" : " is");
-    return false;
+    if (same || is_printing()) return;
+    fail_msg("%s%s%s not what is known", value->checkpoint != checkpoint ? "the checkpoint" : "",
+             value->checkpoint != checkpoint && value->metrics != metrics ? " and " : "",
+             value->metrics != metrics ? "the metrics are" : " is");
 }
 
-bool support_golden_begin(void) {
+/* Whether the processor, or one emulated, computes the known bytes; a message says why not. */
+static bool is_possible(void) {
     setenv("LUDUS_CPU", "avx2", 1);
     setenv("ONEDNN_MAX_CPU_ISA", "AVX2", 1);
     setenv("DNNL_MAX_CPU_ISA", "AVX2", 1);
@@ -406,12 +515,28 @@ bool support_golden_begin(void) {
 #endif
 }
 
-void support_golden_check(const char *device, int n_threads) {
-    int n = 0, n_wrong = 0;
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        n += known(cases[i].name, device) != NULL;
-        n_wrong += !check(&cases[i], device, n_threads);
+static void none_here(void **state) {
+    (void)state;
+    skip();
+}
+
+int support_golden_tests(const char *device, int n_threads, struct CMUnitTest *tests) {
+    if (!device || !is_possible()) {
+        tests[0] = (struct CMUnitTest)cmocka_unit_test(none_here);
+        return 1;
     }
-    if (n_wrong) fail_msg("%d of %d trainings are not what is known", n_wrong, n);
-    assert_true(n > 0 || is_printing());
+    static golden_test all[SUPPORT_GOLDEN_TESTS];
+    static int n_all;
+    int n = 0;
+    for (int i = 0; i < CASES; i++) {
+        golden_test *t = &all[n_all];
+        *t = (golden_test){.c = case_of(i), .device = device, .n_threads = n_threads};
+        if (!known(t->c.name, device) && !is_printing()) continue;
+        if (is_printing() && n_threads > 1) continue;
+        assert(n_all < SUPPORT_GOLDEN_TESTS);
+        n_all++;
+        snprintf(t->name, sizeof t->name, "%.80s, threads: %d", t->c.name, n_threads);
+        tests[n++] = (struct CMUnitTest){.name = t->name, .test_func = check, .initial_state = t};
+    }
+    return n;
 }

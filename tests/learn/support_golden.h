@@ -19,11 +19,16 @@
  * are made of, instead of comparing: two such listings tell which tensor differs. */
 #pragma once
 
-#include <stdbool.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
 
-/* To be called first in main. False, with a message, where the processor has no AVX2 or oneDNN cannot be held
- * to it. */
-bool support_golden_begin(void);
-/* Trains every case that has a known value on `device` ("cpu" or "cuda") with so many threads and compares;
- * fails the test after all cases when one differs, having printed what it is made of. */
-void support_golden_check(const char *device, int n_threads);
+#include <cmocka.h>
+
+/* A test for every case that has a known value on `device` ("cpu" or "cuda"; null: there is none): it trains
+ * with so many threads and compares; where it fails it has printed what the training is made of. One test
+ * that skips, with a message, where there is no device, no AVX2, or oneDNN cannot be held to it. Called first
+ * in main. Into tests[SUPPORT_GOLDEN_TESTS] at most, of all calls together; returns how many. */
+enum { SUPPORT_GOLDEN_TESTS = 256 };
+int support_golden_tests(const char *device, int n_threads, struct CMUnitTest *tests);

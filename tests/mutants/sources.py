@@ -130,7 +130,8 @@ def ranges_within(tokens, first, last, calls=IGNORED_CALLS):
 
 # The larger or the smaller of two numbers is the same number where they are equal.
 EXTREMES = (re.compile(r"\bif \(([^()?]*?) [<>] ([\w.>\[\]-]+?)\) \2 = \1;"),
-            re.compile(r"(?<![\w.>\])])([\w.>\[\]-]+) [<>] ([\w.>\[\]-]+) \? (?:\1 : \2|\2 : \1)(?![\w.>\[(-])"))
+            re.compile(r"(?<![\w.>\])])([\w.>\[\]-]+) [<>] ([\w.>\[\]-]+) \? (?:\1 : \2|\2 : \1)(?![\w.>\[(-])"),
+            re.compile(r"(?:[=(,?:]|\breturn) ?((?:[^?:;,=(){}<>]|->)+?) [<>] ((?:[^?:;,=(){}<>]|->)+?) \? (?:\1 : \2|\2 : \1)(?=[;,)\]]|$| :)"))
 
 
 def is_extreme(text, token):
@@ -174,7 +175,7 @@ def left_alone(tokens, vectors):
                 branches.pop()
         elif branches and not set(vectors).intersection(*(kinds for kinds, _ in branches)):
             found.add(at)
-        elif token.text == "work" and tokens[at - 1].text == "int64_t" and tokens[at + 1].text == "=":
+        elif (tokens[at - 1].text, token.text) in (("int64_t", "work"), ("int", "n_threads")) and tokens[at + 1].text == "=":
             while tokens[at].text != ";":
                 found.add(at)
                 at += 1

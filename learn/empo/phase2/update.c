@@ -353,7 +353,8 @@ static void robot_loss(const learning *l, int which, int value, int z, const flo
     const double scale = 1.0 / (double)(weighted ? t->n : n);
     if (now->z_loss) {
         const double power = -1.0 / (t->options->theory.eta * t->options->theory.xi);
-        ops->map(l->device, (lud_map){LUD_MAP_CLAMP, -1e30, -1e-10}, n, target, to);
+        /* z = sigmoid(raw) says no value above -1: where a horizon ends the nearest is aimed at */
+        ops->map(l->device, (lud_map){LUD_MAP_CLAMP, -1e30, -1.0}, n, target, to);
         ops->map(l->device, (lud_map){LUD_MAP_LOG_NEGATED, 0.0, 0.0}, n, to, to);
         ops->map(l->device, (lud_map){LUD_MAP_AFFINE, power, 0.0}, n, to, to);
         ops->map(l->device, (lud_map){LUD_MAP_EXP, 0.0, 0.0}, n, to, to);

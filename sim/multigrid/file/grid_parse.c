@@ -287,8 +287,7 @@ static lud_status read_goal(reader *r, lud_tree *node, const lud_grid_spec *spec
                             .x2 = p[0] < p[2] ? p[2] : p[0],
                             .y2 = p[1] < p[3] ? p[3] : p[1],
                             .cell = v.cell != NULL,
-                            .weight = v.weight,
-                            .agent = -1};
+                            .weight = v.weight};
     *agents = v.agents;
     return LUD_OK;
 }

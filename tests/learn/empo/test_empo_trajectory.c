@@ -385,6 +385,42 @@ static void targets_follow_trajectories(void **state) {
 }
 
 /* Actors in threads have environments of their own, and their episodes are not mixed up. */
+/* Who explored in a step is written down: robots only where that changes what they do. */
+static void exploration_is_marked(void **state) {
+    (void)state;
+    static const struct {
+        const char *robots, *people, *beta_r, *curiosity;
+        int32_t explored;
+    } cases[] = {{"0", "0", "3", "false", 0},
+                 {"1", "0", "3", "false", LUD_EMPO_ROBOTS_EXPLORED},
+                 {"1", "0", "0", "false", 0}, /* they are random anyhow */
+                 {"0", "0", "3", "true", LUD_EMPO_ROBOTS_EXPLORED},
+                 {"0", "1", "3", "false", LUD_EMPO_PEOPLE_EXPLORED}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char text[6][64];
+        const char *set[8];
+        snprintf(text[0], sizeof text[0], "learner.epsilon_r_start=%s", cases[i].robots);
+        snprintf(text[1], sizeof text[1], "learner.epsilon_r_end=%s", cases[i].robots);
+        snprintf(text[2], sizeof text[2], "learner.epsilon_h_start=%s", cases[i].people);
+        snprintf(text[3], sizeof text[3], "learner.epsilon_h_end=%s", cases[i].people);
+        snprintf(text[4], sizeof text[4], "learner.beta_r=%s", cases[i].beta_r);
+        snprintf(text[5], sizeof text[5], "learner.use_rnd=%s", cases[i].curiosity);
+        for (int k = 0; k < 6; k++) set[k] = text[k];
+        set[6] = "learner.v_h_e_target_mode=n_step"; /* which has to know it */
+        set[7] = "learner.fresh_goals=false";
+        support_empo r;
+        support_empo_open(&r, support_empo_corridor, networks, 8, set);
+        support_empo_iterate(&r, 6);
+        const lud_empo_replay *replay = r.learner->replay;
+        const int64_t count = lud_empo_replay_count(replay);
+        assert_true(count >= 6);
+        for (int64_t k = count - 3; k < count; k++) /* after the warm-up, in which robots are random too */
+            if (lud_empo_replay_get(replay, k).explored != cases[i].explored)
+                fail_msg("case %zu: %d", i, lud_empo_replay_get(replay, k).explored);
+        support_empo_close(&r);
+    }
+}
+
 static void lives_of_threads_are_told_apart(void **state) {
     (void)state;
     static const char *const set[] = {"learner.async_training=true",       "learner.num_actors=2",
@@ -603,11 +639,11 @@ static void rare_goals_are_learned_sooner(void **state) {
     assert_true(error[1] < 0.5 * error[0] && error[1] < 0.05);
 }
 
-/* ---- dueling ---- */
+/* ---- other forms of networks ---- */
 
-static void dueling_networks_learn(void **state) {
-    (void)state;
-    if (SANITIZED) skip(); /* the other tests run all of it, for fewer steps */
+/* Trains with what the case sets, which may change what stands here; errors of V_r and regret are at most
+ * `most`. */
+static void learn_in_form(support_empo *r, int n_own, const char *const *own, double most) {
     static const char *const set[] = {"learner.human_prior=exact",
                                       "learner.expected_people=true",
                                       "learner.x_h_use_network=false",
@@ -621,7 +657,6 @@ static void dueling_networks_learn(void **state) {
                                       "learner.warmup_v_h_e_steps=300",
                                       "learner.warmup_q_r_steps=100",
                                       "learner.beta_r_rampup_steps=300",
-                                      "learner.use_log_space_transform=true",
                                       "learner.lr_v_h_e=3e-3",
                                       "learner.lr_q_r=3e-3",
                                       "learner.cosine_lr_decay=true",
@@ -632,16 +667,39 @@ static void dueling_networks_learn(void **state) {
                                       "learner.lr_constant_fraction=0.3",
                                       "learner.buffer_size=20000",
                                       "learner.exact_max_states=20000",
-                                      "learner.q_r_dueling=true",
                                       "learner.steps_per_episode=0",
                                       "learner.updates_per_iteration=400"};
-    support_empo r;
-    support_empo_open(&r, support_empo_corridor, networks, (int)(sizeof set / sizeof *set), set);
-    assert_true(lud_parameters_find(r.learner->values.online, "q_r.state_head.4.weight") >= 0);
-    const lud_empo_distance d = support_empo_learn(&r);
+    enum { N = sizeof set / sizeof *set };
+    const char *all[N + 4];
+    assert_true(n_own <= 4);
+    memcpy(all, set, sizeof set);
+    memcpy(all + N, own, (size_t)n_own * sizeof *own);
+    support_empo_open(r, support_empo_corridor, networks, N + n_own, all);
+    const lud_empo_distance d = support_empo_learn(r);
     print_message("V_r %.4f, X_h %.4f, Q_r %.4f, regret %.4f\n", d.exact.v_r, d.exact.x_h, d.q_r, d.regret);
-    assert_true(d.exact.v_r < 0.12 && d.exact.x_h < 0.12 && fabs(d.regret) < 0.15);
+    assert_true(d.exact.v_r < most && d.exact.x_h < 0.12 && fabs(d.regret) < most);
     assert_true(d.start_v_r - d.random_v_r > 0.1);
+}
+
+static void dueling_networks_learn(void **state) {
+    (void)state;
+    if (SANITIZED) skip(); /* the other tests run all of it, for fewer steps */
+    static const char *const set[] = {"learner.use_log_space_transform=true", "learner.q_r_dueling=true"};
+    support_empo r;
+    learn_in_form(&r, 2, set, 0.15);
+    assert_true(lud_parameters_find(r.learner->values.online, "q_r.state_head.4.weight") >= 0);
+    support_empo_close(&r);
+}
+
+/* Values by their power z, and errors in z too. No z says a value above -1, as the ends of this world have.
+ */
+static void networks_of_powers_learn(void **state) {
+    (void)state;
+    if (SANITIZED) skip();
+    static const char *const set[] = {"learner.use_z_space_transform=true", "learner.use_z_based_loss=true",
+                                      "learner.cosine_lr_decay=false"};
+    support_empo r;
+    learn_in_form(&r, 3, set, 0.3);
     support_empo_close(&r);
 }
 
@@ -688,6 +746,8 @@ int main(void) {
         cmocka_unit_test(hindsight_draws_what_was_achieved),
         cmocka_unit_test(rare_goals_are_learned_sooner),
         cmocka_unit_test(dueling_networks_learn),
+        cmocka_unit_test(networks_of_powers_learn),
+        cmocka_unit_test(exploration_is_marked),
         cmocka_unit_test(all_of_it_resumes),
         cmocka_unit_test(wrong_options_are_told),
     };

@@ -150,7 +150,9 @@ static void replay_keeps_the_youngest(void **state) {
         for (int i = 0; i < PUSHES; i++) {
             example e;
             make_example(i, &e);
+            const bool fits = lud_empo_replay_fits(replay, &e.t);
             assert_true(lud_empo_replay_push(replay, &e.t));
+            assert_int_equal(fits, lud_empo_replay_count(replay) == before + 1); /* none had to go */
             const int64_t count = lud_empo_replay_count(replay);
             assert_true(count >= 1 && count <= sizes[s].capacity && count <= before + 1);
             assert_true(lud_empo_replay_mean_bytes(replay) * (double)count <= (double)sizes[s].bytes + 0.5);
@@ -377,6 +379,42 @@ static void batched_targets_equal_naive_loops(void **state) {
     }
 }
 
+/* X_h that no network says is (3) of the paper over all goals, whatever the exponent. */
+static void ability_is_a_sum_over_goals(void **state) {
+    (void)state;
+    static const char *const exponents[] = {"learner.zeta=1", "learner.zeta=1.5", "learner.zeta=2",
+                                            "learner.zeta=3"};
+    static const double zetas[] = {1, 1.5, 2, 3};
+    for (int k = 0; k < 4; k++) {
+        const char *const set[] = {"learner.x_h_use_network=false", exponents[k]};
+        support_empo r;
+        support_empo_open(&r, support_empo_crowd, networks, 2, set);
+        support_empo_iterate(&r, 3);
+        lud_empo_phase2_learner *l = r.learner;
+        const lud_empo_layout *layout = &l->features.layout;
+        double weights[64];
+        assert_true(layout->n_goals <= 64);
+        lud_empo_goal_weights(layout, r.scenario->model, weights);
+        for (int64_t i = 0; i < 5; i++) {
+            const lud_empo_transition t = lud_empo_replay_get(l->replay, i);
+            float v_h_e[4], v_r, pi[32], x_h[4];
+            single(&r, t.state, t.goals, 3.0, v_h_e, &v_r, pi);
+            memcpy(x_h, l->values.x_h, (size_t)layout->n_humans * sizeof *x_h);
+            for (int h = 0; h < layout->n_humans; h++) {
+                double sum = 0;
+                for (int g = 0; g < lud_empo_goals_of(layout, h); g++) {
+                    int32_t goals[4] = {t.goals[0], t.goals[1]};
+                    goals[h] = g;
+                    single(&r, t.state, goals, 3.0, v_h_e, &v_r, pi);
+                    sum += weights[layout->goal_begin[h] + g] * pow((double)v_h_e[h], zetas[k]);
+                }
+                if (!(fabs((double)x_h[h] - sum) < 1e-5)) fail_msg("%g, %g", (double)x_h[h], sum);
+            }
+        }
+        support_empo_close(&r);
+    }
+}
+
 /* A joint robot action without successors (a terminal state that slipped in) gives the target 0. */
 static void empty_successor_lists_count_nothing(void **state) {
     (void)state;
@@ -599,6 +637,7 @@ int main(void) {
         cmocka_unit_test(tables_average_their_targets),
         cmocka_unit_test(records_agree_with_the_world),
         cmocka_unit_test(batched_targets_equal_naive_loops),
+        cmocka_unit_test(ability_is_a_sum_over_goals),
         cmocka_unit_test(empty_successor_lists_count_nothing),
         cmocka_unit_test(resuming_equals_no_interruption),
         cmocka_unit_test(tables_reach_the_exact_solution),

@@ -100,6 +100,7 @@ static void test_stored_is_replayed(void **state) {
         }
         assert_true(lud_data_set_info(a)->complete && lud_data_set_info(a)->last_action_valid);
         assert_int_equal(lud_data_set_info(a)->window_semantics, LUD_WINDOW_SEMANTICS);
+        assert_string_equal(lud_data_set_info(a)->policy, "the scenario's");
         assert_string_equal(lud_data_set_info(a)->scenario, lud_data_set_info(b)->scenario);
         verify_all(a);
         verify_all(b);

@@ -248,6 +248,15 @@ static void test_relative_angles(void **state) {
     windows_expect(chunks[1], 0.0, 0);
     windows_expect(chunks[2], 0.1, 1e-12);
     windows_expect(chunks[3], 1.0, 0);
+    /* a place that is no angle beside one that is, and places of which none is */
+    const double places[] = {3.0, 3.0, 0.5, -3.0, -3.0, 1.0};
+    const bool one_angle[] = {false, true};
+    for (int k = 0; k < 2; k++) {
+        lud_chunks_relative(1, 1, 3, 2, k ? NULL : one_angle, places, chunks);
+        windows_expect(chunks[0], -6.0, 0);
+        windows_expect(chunks[1], k ? -6.0 : 2.0 * M_PI - 6.0, 1e-12);
+        windows_expect(chunks[2], 0.5, 0);
+    }
     windows_expect(lud_wrap_angle(-M_PI), M_PI, 0);
     windows_expect(lud_wrap_angle(M_PI), M_PI, 0);
 }

@@ -77,11 +77,18 @@ static void near(const float *a, const float *b, int64_t n, double tolerance, co
 static void batches_are_singles(void **state) {
     (void)state;
     lud_parameters *parameters = make(&small, 1);
-    lud_transformer_trainer *trainer = train(&small, parameters, 128, false),
-                            *pieces = train(&small, parameters, 40, true);
+    lud_transformer_trainer *trainer = train(&small, parameters, 128, false), *pieces;
     static int32_t tokens[N * LONGEST];
     lud_sequence sequences[N];
     make_sequences(sequences, tokens);
+    int64_t longest = 0;
+    for (int i = 0; i < N; i++) {
+        const int64_t inputs =
+            sequences[i].prompt + sequences[i].response - 1; /* the last is only predicted */
+        assert_int_equal(lud_sequence_inputs(&sequences[i]), inputs);
+        if (inputs > longest) longest = inputs;
+    }
+    pieces = train(&small, parameters, longest, true); /* no more than that at a time */
     float batch[64], single[64], other[64];
     lud_transformer_log_probs(trainer, N, sequences, batch);
     int64_t at = 0;

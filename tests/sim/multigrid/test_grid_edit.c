@@ -212,6 +212,58 @@ static void test_agents_change_numbers(void **state) {
     lud_grid_edit_close(edit);
 }
 
+/* What is put below an agent leaves it who it is. */
+static void test_ground_below_agents(void **state) {
+    (void)state;
+    lud_error error = {0};
+    lud_grid_edit *edit = open_text(plain, 0);
+    const lud_grid_thing floor = kind_named("floor", LUD_BLUE);
+    static const struct { int x, y; } agents[] = {{6, 2}, {1, 2}};
+    for (int i = 0; i < 2; i++) {
+        const lud_grid_edit_world *w = lud_grid_edit_get(edit);
+        const int cell = agents[i].y * w->width + agents[i].x, number = w->agent[cell];
+        const lud_grid_agent before = w->things[cell].agent;
+        if (lud_grid_edit_put(edit, agents[i].x, agents[i].y, &floor, &error)) fail_msg("%s", error.text);
+        w = lud_grid_edit_get(edit);
+        assert_int_equal(w->things[cell].under.type, floor.object.type);
+        assert_int_equal(w->agent[cell], number);
+        assert_true(w->things[cell].is_agent && w->things[cell].agent.direction == before.direction &&
+                    w->things[cell].agent.can_push_rocks == before.can_push_rocks);
+        assert_int_equal(w->n_goals, 3);
+        assert_non_null(strstr(lud_grid_edit_text(edit), "agents: [1]   # hers"));
+        assert_non_null(strstr(lud_grid_edit_text(edit), "    - {facing: east}   # the robot\n"));
+        assert_non_null(strstr(lud_grid_edit_text(edit), "- facing: west     # the person\n"));
+        check_text(edit);
+    }
+    lud_grid_edit_close(edit);
+}
+
+/* Many cells at once that no code means so far. */
+static void test_new_codes_at_once(void **state) {
+    (void)state;
+    enum { CELLS = 12 };
+    lud_error error = {0};
+    lud_grid_edit *edit = open_text(plain, 0);
+    lud_grid_edit_world wanted;
+    assert_true(lud_grid_edit_copy(lud_grid_edit_get(edit), &wanted));
+    int cells[CELLS];
+    for (int i = 0; i < CELLS; i++) {
+        const lud_grid_chances chances = {.stumble = 0.01 * (i + 1)};
+        cells[i] = (1 + i / 3 % 4) * wanted.width + (i < 6 ? 1 + i % 3 : 5 + i % 3);
+        if (wanted.things[cells[i]].is_agent) continue;
+        wanted.things[cells[i]] = (lud_grid_thing){
+            .object = lud_grid_object_with(LUD_UNSTEADY_GROUND, &chances), .under = {.type = LUD_EMPTY}};
+    }
+    if (lud_grid_edit_apply(edit, &wanted, "all", &error)) fail_msg("%s", error.text);
+    int n_legend = count(lud_grid_edit_text(edit), "{unsteady_ground: {stumble: ");
+    assert_true(n_legend >= CELLS - 3);
+    check_text(edit);
+    for (int i = 0; i < CELLS; i++)
+        assert_true(lud_grid_edit_same(&lud_grid_edit_get(edit)->things[cells[i]], &wanted.things[cells[i]]));
+    lud_grid_edit_world_free(&wanted);
+    lud_grid_edit_close(edit);
+}
+
 /* ---- whatever is done ---- */
 
 /* Types a number within the range of a parameter, which then has it. */
@@ -771,12 +823,18 @@ static void test_problems(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_single_edits),  cmocka_unit_test(test_agents_change_numbers),
-        cmocka_unit_test(test_random_edits),  cmocka_unit_test(test_growing),
-        cmocka_unit_test(test_cutting),       cmocka_unit_test(test_styles_of_maps),
-        cmocka_unit_test(test_typed_numbers), cmocka_unit_test(test_strokes),
-        cmocka_unit_test(test_saving),        cmocka_unit_test(test_shipped_worlds),
-        cmocka_unit_test(test_problems)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_single_edits),
+                                       cmocka_unit_test(test_agents_change_numbers),
+                                       cmocka_unit_test(test_ground_below_agents),
+                                       cmocka_unit_test(test_new_codes_at_once),
+                                       cmocka_unit_test(test_random_edits),
+                                       cmocka_unit_test(test_growing),
+                                       cmocka_unit_test(test_cutting),
+                                       cmocka_unit_test(test_styles_of_maps),
+                                       cmocka_unit_test(test_typed_numbers),
+                                       cmocka_unit_test(test_strokes),
+                                       cmocka_unit_test(test_saving),
+                                       cmocka_unit_test(test_shipped_worlds),
+                                       cmocka_unit_test(test_problems)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -108,39 +108,47 @@ static void test_ghosts(void **state) {
 }
 
 /* Where a stopped body is and goes: it touches the wall, has lost the speed across it and keeps that along
- * it. */
+ * it, whichever way the wall runs. */
 static void test_stop(void **state) {
     (void)state;
-    /* a full action is worth 1 in a step */
-    lud_model *model = particle_model("physics: {family: navigation, damping: 0}, actions: continuous, "
-                                      "precision: double, bodies: [{name: a, "
-                                      "type: agent, radius: 0.1, at: [[0, 0]], acceleration: 10}], walls: "
-                                      "[{at: 0.7, orientation: vertical, "
-                                      "width: 0.2, from: -9, to: 0.8}]");
-    const lud_particle_model *m = particle_of(model);
-    uint8_t bytes[512];
-    assert_true(model->layout.state_bytes <= sizeof bytes);
-    uint32_t tick = 0;
-    const lud_range range = {1, 0, 1, &tick};
-    lud_particle_world.reset(model, range, bytes);
-    double rewards[1];
-    particle_step_double(model, bytes, NULL, (const double[]){1, 0.5}, rewards);
-    lud_particle_body body = lud_particle_get_body(m, bytes, 0);
-    assert_near(body.position[0], 0.7 - 0.1 - 0.1, 1e-12);
-    assert_near(body.position[1], 0.5, 1e-12);
-    assert_near(body.velocity[0], 0, 0);
-    assert_near(body.velocity[1], 5, 1e-9);
-    /* from there no farther, but along the wall */
-    particle_step_double(model, bytes, NULL, (const double[]){1, 0}, rewards);
-    body = lud_particle_get_body(m, bytes, 0);
-    assert_near(body.position[0], 0.5, 1e-12);
-    assert_near(body.position[1], 1.0, 1e-9);
-    /* and past its end as if there were none */
-    particle_step_double(model, bytes, NULL, (const double[]){1, 0}, rewards);
-    body = lud_particle_get_body(m, bytes, 0);
-    assert_near(body.position[0], 1.5, 1e-9);
-    assert_near(body.position[1], 1.5, 1e-9);
-    lud_particle_world.free(model);
+    for (int across = 0; across < 2; across++) { /* the coordinate that changes across the wall */
+        const int along = 1 - across;
+        char section[400];
+        /* a full action is worth 1 in a step */
+        snprintf(section, sizeof section,
+                 "physics: {family: navigation, damping: 0}, actions: continuous, precision: double, bodies: "
+                 "[{name: a, type: agent, radius: 0.1, at: [[0, 0]], acceleration: 10}], walls: [{at: 0.7, "
+                 "orientation: %s, width: 0.2, from: -9, to: 0.8}]",
+                 across ? "horizontal" : "vertical");
+        lud_model *model = particle_model(section);
+        const lud_particle_model *m = particle_of(model);
+        uint8_t bytes[512];
+        assert_true(model->layout.state_bytes <= sizeof bytes);
+        uint32_t tick = 0;
+        const lud_range range = {1, 0, 1, &tick};
+        lud_particle_world.reset(model, range, bytes);
+        double rewards[1], action[2];
+        action[across] = 1;
+        action[along] = 0.5;
+        particle_step_double(model, bytes, NULL, action, rewards);
+        lud_particle_body body = lud_particle_get_body(m, bytes, 0);
+        assert_near(body.position[across], 0.7 - 0.1 - 0.1, 1e-12);
+        assert_near(body.position[along], 0.5, 1e-12);
+        assert_near(body.velocity[across], 0, 0);
+        assert_near(body.velocity[along], 5, 1e-9);
+        /* from there no farther, but along the wall */
+        action[along] = 0;
+        particle_step_double(model, bytes, NULL, action, rewards);
+        body = lud_particle_get_body(m, bytes, 0);
+        assert_near(body.position[across], 0.5, 1e-12);
+        assert_near(body.position[along], 1.0, 1e-9);
+        /* and past its end as if there were none */
+        particle_step_double(model, bytes, NULL, action, rewards);
+        body = lud_particle_get_body(m, bytes, 0);
+        assert_near(body.position[across], 1.5, 1e-9);
+        assert_near(body.position[along], 1.5, 1e-9);
+        lud_particle_world.free(model);
+    }
 }
 
 /* The end of a wall is round: who comes to it beside the wall, by the sine of the angle, is pushed away from

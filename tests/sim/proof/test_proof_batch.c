@@ -318,7 +318,8 @@ static void test_rewards(void **state) {
     }
 }
 
-/* Shaping telescopes: with gamma 1 the return is the plain one minus the potential of the start. */
+/* Shaping telescopes: with gamma 1 the return is the plain one minus the potential of the start. The world
+ * pays the same as the batch. */
 static void test_shaping(void **state) {
     (void)state;
     lud_error error = {0};
@@ -337,15 +338,32 @@ static void test_shaping(void **state) {
     o.scores.shaping_gamma = 1;
     lud_proof_model *model = NULL;
     assert_int_equal(lud_proof_model_create(base, &o, &model, &error), LUD_OK);
-    lud_proof_atom query = proof_atom(base, "s(a,b)");
-    lud_proof_batch *batch =
-        make_batch(model, lud_proof_evaluation_options((lud_proof_pool){&query, NULL, 1}, 1, 1));
-    int32_t first = 0;
-    lud_proof_batch_step(batch, &first);
-    assert_float_equal(batch->rewards[0], 2 * -1.3862944f - 2 * -0.6931472f, 1e-6f);
-    lud_proof_batch_step(batch, &first);
-    assert_float_equal(batch->episode_return[0], 1.0f - 2 * -0.6931472f, 1e-6f);
-    lud_proof_batch_destroy(batch);
+    for (int k = 0; k < 2; k++) {
+        const float gamma = k ? 0.5f : 1.0f, potentials[] = {2 * -0.6931472f, 2 * -1.3862944f, 0.0f};
+        model->options.scores.shaping_gamma = (double)gamma;
+        lud_proof_atom query = proof_atom(base, "s(a,b)");
+        lud_proof_batch *batch =
+            make_batch(model, lud_proof_evaluation_options((lud_proof_pool){&query, NULL, 1}, 1, 1));
+        uint8_t *own = malloc(model->model.layout.state_bytes);
+        memcpy(own, batch->states, model->model.layout.state_bytes);
+        float sum = 0.0f;
+        int32_t first = 0;
+        for (int t = 0; t < 2; t++) {
+            const float expected = (t == 1 ? 1.0f : 0.0f) + gamma * potentials[t + 1] - potentials[t];
+            float reward = 0.0f;
+            lud_proof_batch_step(batch, &first);
+            assert_float_equal(batch->rewards[0], expected, 1e-6f);
+            const uint32_t tick = (uint32_t)t;
+            model->model.world->step(&model->model, (lud_range){.n = 1, .tick = &tick}, own,
+                                     (lud_actions){.discrete = &first}, (lud_outcome){.rewards = &reward});
+            assert_float_equal(reward, expected, 1e-6f);
+            sum += expected;
+        }
+        assert_float_equal(batch->episode_return[0], sum, 1e-6f);
+        if (!k) assert_float_equal(sum, 1.0f - potentials[0], 1e-6f);
+        free(own);
+        lud_proof_batch_destroy(batch);
+    }
     lud_proof_model_destroy(model);
 }
 

@@ -53,9 +53,11 @@ static void test_rules(void **state) {
                                       "r7:0.25:co-p(x,h), p(h,Y) -> q(x,Y)\n"
                                       "q(A,B) :- p(B,A).\n"
                                       "p(X,X)\n"
-                                      "p(X,'only b') :- q(X,X)\n",
+                                      "p(X,'only b') :- q(X,X)\n"
+                                      "r8: z2:of(X,Y) :- q(Y,X)\n" /* a colon within a name */
+                                      "r9: 0.5 :zz(X,Y) :- p(Y,X)\n",
                                       NULL);
-    assert_int_equal(base->n_rules, 4);
+    assert_int_equal(base->n_rules, 6);
     /* sorted by head, order of the file within one */
     expect_rule(base, 0, "p(X,X)");
     expect_rule(base, 1, "q(X,X) -> p(X,only b)");
@@ -64,6 +66,12 @@ static void test_rules(void **state) {
     assert_string_equal(base->rules[2].name, "r7");
     assert_string_equal(base->rules[3].name, "rule 2");
     assert_true(base->rules[2].weight == 0.25);
+    expect_rule(base, 4, "q(Y,X) -> z2:of(X,Y)");
+    expect_rule(base, 5, "p(Y,X) -> zz(X,Y)");
+    assert_string_equal(base->rules[4].name, "r8");
+    assert_true(base->rules[4].weight == 1.0);
+    assert_string_equal(base->rules[5].name, "r9");
+    assert_true(base->rules[5].weight == 0.5);
     /* variables by first appearance, head before body: x Y h */
     assert_int_equal(base->rules[2].head.terms[0], -1);
     assert_int_equal(base->rules[2].head.terms[1], -2);
