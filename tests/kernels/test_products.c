@@ -89,10 +89,12 @@ static void check_bf16(const char *set) {
         bool transpose_a, transpose_b;
         int64_t m, n, k;
         double alpha, beta;
-    } cases[] = {{false, true, 403, 130, 190, 1, 0},  {false, false, 300, 70, 1130, 1, 1},
-                 {true, false, 133, 145, 2117, 1, 1}, {true, true, 131, 1100, 70, 1, 0},
-                 {false, true, 1, 64, 3000, 1, 1},    {false, true, 40, 200, 100, 0.5, 0.25},
-                 {false, true, 100, 64, 96, 1, 0}}; /* few weights: not rounded */
+    } cases[] = {
+        {false, true, 403, 130, 190, 1, 0},  {false, false, 300, 70, 1130, 1, 1},
+        {true, false, 133, 145, 2117, 1, 1}, {true, true, 131, 1100, 70, 1, 0},
+        {false, true, 1, 64, 3000, 1, 1},    {false, true, 40, 200, 100, 0.5, 0.25},
+        {false, true, 129, 193, 190, 1, 0},  {true, false, 65, 257, 1025, 1, 0}, /* one more than blocks */
+        {false, true, 100, 64, 96, 1, 0}}; /* few weights: not rounded */
     enum { PAD = 5 };
     if (set) setenv("LUDUS_CPU", set, 1);
     for (size_t i = 0; i < sizeof cases / sizeof *cases; ++i) {

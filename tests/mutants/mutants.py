@@ -54,8 +54,8 @@ TESTS = ("kernels", "sim", "agents", "learn", "cli")
 # These look for other things: a GPU, documents, signals.
 OTHER_TESTS = re.compile(r"cuda|thread_counts|starved|documents|first_hour|test_cli|examples|fixtures|plot|signals|hosts")
 SANITIZE = "-fsanitize=address,bounds"
-# Processor time of all tests that are tried on one mutant, without it; the quickest come first.
-MOST_SECONDS = 40
+# Processor time of all tests that are tried on one mutant, without it; the quick ones and those of its own room come first.
+MOST_SECONDS = 60
 
 
 def source_files():
@@ -298,7 +298,7 @@ class Runner:
                         self.enters.setdefault(mutant, []).append((target, number))
 
     def tests_for(self, number):
-        """[(program, its tests)] of those that enter it, the quick ones first: of its own room, of its layer, then the others."""
+        """[(program, its tests)] of those that enter it, the quick ones first, and those of its own room before those of its layer and the others."""
         file = self.mutants.chosen[number].file
         layer, room = file.split("/")[0], "/".join(file.split("/")[:2])
         chosen, seconds = [], 0.0
@@ -306,7 +306,7 @@ class Runner:
             name = self.mutants.tests[test[0]]
             own = 0 if name.startswith(room + "/") else 1 if name.startswith(layer) else 2
             used = self.seconds[test]
-            chosen.append(((used > 0.3) * 3 + (used > 3) * 3 + own, test[0], used, test))
+            chosen.append((own + (used > 0.3) + (used > 3) + (used > 8) * 4, test[0], used, test))
         allowed = []
         for rank, target, used, test in sorted(chosen, key=lambda c: (c[0], c[2])):
             if seconds + used < MOST_SECONDS or not allowed:

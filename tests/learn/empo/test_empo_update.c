@@ -415,6 +415,36 @@ static void ability_is_a_sum_over_goals(void **state) {
     }
 }
 
+/* Target networks are copied one by one: those that are named, and no other. */
+static void targets_are_copied_by_name(void **state) {
+    (void)state;
+    static const char *const set[] = {"learner.u_r_use_network=true", "learner.v_r_use_network=true"};
+    support_empo r;
+    support_empo_open(&r, support_empo_corridor, networks, 2, set);
+    support_empo_iterate(&r, 6);
+    lud_empo_values *v = &r.learner->values;
+    for (int net = 0; net < LUD_EMPO_NETS; net++) {
+        int n_copied = 0;
+        for (int i = 0; i < v->online->n; i++) /* what targets hold is nowhere what is to be copied */
+            for (int64_t k = 0; k < v->online->items[i].n; k++)
+                ((float *)lud_parameters_value(v->target, i))[k] =
+                    ((float *)lud_parameters_value(v->online, i))[k] + 1;
+        lud_empo_values_copy(v, 1u << net);
+        for (int i = 0; i < v->online->n; i++) {
+            const char *prefix = lud_empo_net_prefixes[net];
+            const bool own = strncmp(v->online->items[i].name, prefix, strlen(prefix)) == 0;
+            for (int64_t k = 0; k < v->online->items[i].n; k++) {
+                const float *target = lud_parameters_value(v->target, i),
+                            *online = lud_parameters_value(v->online, i);
+                assert_true((target[k] == online[k]) == own);
+            }
+            n_copied += own;
+        }
+        assert_true(n_copied > 0);
+    }
+    support_empo_close(&r);
+}
+
 /* A joint robot action without successors (a terminal state that slipped in) gives the target 0. */
 static void empty_successor_lists_count_nothing(void **state) {
     (void)state;
@@ -638,6 +668,7 @@ int main(void) {
         cmocka_unit_test(records_agree_with_the_world),
         cmocka_unit_test(batched_targets_equal_naive_loops),
         cmocka_unit_test(ability_is_a_sum_over_goals),
+        cmocka_unit_test(targets_are_copied_by_name),
         cmocka_unit_test(empty_successor_lists_count_nothing),
         cmocka_unit_test(resuming_equals_no_interruption),
         cmocka_unit_test(tables_reach_the_exact_solution),
