@@ -159,8 +159,8 @@ def may_hold(condition, kind):
 
 
 def left_alone(tokens, vectors):
-    """Indices of tokens that no processor of this kind gets (`vectors`: PLAIN, AVX2, AVX512), and of how much work there
-    is for threads."""
+    """Indices of tokens that no processor of this kind gets (`vectors`: PLAIN, AVX2, AVX512), of how much work there
+    is for threads, and of loops that only assert."""
     found, branches = set(), []  # a branch: the kinds that may be in it, and those that were in one before it for certain
     for at, token in enumerate(tokens):
         if token.kind == "directive":
@@ -179,6 +179,10 @@ def left_alone(tokens, vectors):
             while tokens[at].text != ";":
                 found.add(at)
                 at += 1
+        elif token.text == "assert" and tokens[at - 1].text == ")":
+            opening = matching(tokens, at - 1, -1, ")", "(")
+            if opening and tokens[opening - 1].text == "for":
+                found.update(range(opening, at))
     return found
 
 
@@ -247,7 +251,9 @@ def mutants_of(file, text, vectors=("PLAIN", "AVX2", "AVX512")):
                 if before.text == "case" or (before.text == "[" and tokens[at + 1].text == "]" and tokens[at + 2].text in ("=", ";", ",")
                                              and tokens[at - 3].kind == "word" and tokens[at - 3].text not in ("return",)):
                     continue
-                for up in (True, False):
+                # -1 stands for none; that -2 does so too is no difference to `< 0`
+                none = token.text == "1" and before.text == "-" and not is_binary(tokens, at - 1)
+                for up in (False,) if none else (True, False):
                     new = number_changed(token.text, up)
                     if new is not None and (up or new != number_changed(token.text, True)) and not (
                             up and (at in allocated or is_length(tokens, at))):

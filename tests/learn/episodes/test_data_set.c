@@ -13,6 +13,7 @@
 #include "agents/rollout.h"
 #include "learn/episodes/convert.h"
 #include "learn/episodes/file/hdf5_file.h"
+#include "learn/episodes/file/schema.h"
 #include "learn/episodes/support_recording.h"
 
 static const char *const worlds[] = {"multigrid/rescue.yaml", "multigrid/unsteady_ground.yaml",
@@ -197,6 +198,31 @@ static void test_ranges_and_summaries(void **state) {
     lud_data_set_close(set);
 }
 
+/* Choices in words: by name where there is one, the rarest of very many together. */
+static void test_choices_in_words(void **state) {
+    (void)state;
+    static const char *const of_agent[] = {"left", "right"};
+    static const char *const *const names[] = {of_agent};
+    static const int32_t n_choices[] = {2}, few[] = {1, 0, 1, 7, -1, 1};
+    for (int named = 0; named < 2; named++) {
+        const lud_data_info info = {
+            .n_agents = 1, .n_choices = n_choices, .choice_names = named ? names : NULL};
+        lud_text text = {0};
+        lud_data_summarise_choices(&info, 0, few, 1, 6, &text);
+        assert_string_equal(text.bytes,
+                            named ? "right 3, left 1, action 7: 1" : "action 1: 3, action 0: 1, action 7: 1");
+        lud_text_free(&text);
+    }
+    enum { MANY = 70 };
+    int32_t many[2 * MANY];
+    for (int i = 0; i < MANY; i++) many[2 * i] = many[2 * i + 1] = 1000 * i;
+    const lud_data_info info = {.n_agents = 1, .n_choices = n_choices};
+    lud_text text = {0};
+    lud_data_summarise_choices(&info, 0, many, 1, 2 * MANY, &text);
+    assert_non_null(strstr(text.bytes, "action 63000: 2, others 12"));
+    lud_text_free(&text);
+}
+
 static void test_cut_episodes(void **state) {
     (void)state;
     recording_make(&(recording_call){worlds[0], "cut.h5", 3, 10, 1, 11, true, false});
@@ -292,10 +318,14 @@ static void test_changed_files_are_found(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_stored_is_replayed),     cmocka_unit_test(test_any_number_of_threads),
-        cmocka_unit_test(test_episodes_of_a_rollout),  cmocka_unit_test(test_ranges_and_summaries),
-        cmocka_unit_test(test_cut_episodes),           cmocka_unit_test(test_log_probs),
-        cmocka_unit_test(test_older_window_semantics), cmocka_unit_test(test_changed_files_are_found)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_stored_is_replayed),
+                                       cmocka_unit_test(test_any_number_of_threads),
+                                       cmocka_unit_test(test_episodes_of_a_rollout),
+                                       cmocka_unit_test(test_ranges_and_summaries),
+                                       cmocka_unit_test(test_cut_episodes),
+                                       cmocka_unit_test(test_choices_in_words),
+                                       cmocka_unit_test(test_log_probs),
+                                       cmocka_unit_test(test_older_window_semantics),
+                                       cmocka_unit_test(test_changed_files_are_found)};
     return cmocka_run_group_tests(tests, NULL, tear_down);
 }

@@ -88,6 +88,11 @@ static void empty_rows_do_not_count(void **state) {
         float mean_advantage[ROWS], mean_log_prob[ROWS], delight[ROWS], uniform[ROWS], weight[ROWS],
             probability[ROWS], scratch[3 * ROWS];
         fill(&s, trial);
+        double in_all = 0;
+        for (int i = 0; i < ROWS; i++) in_all += lud_token_count(&s.rows, i);
+        assert_true(lud_token_count(&s.rows, -1) == in_all);
+        const lud_token_rows whole = {ROWS, s.begin, NULL};
+        assert_true(lud_token_count(&whole, -1) == (double)s.begin[ROWS]);
         for (int i = 0; i < ROWS; i++) uniform[i] = 0.25f * number((uint32_t)i, 200 + trial) + 0.5f;
         lud_gate gate = lud_gate_default();
         gate.mode = (int)(trial % 5 + 1); /* all but off */

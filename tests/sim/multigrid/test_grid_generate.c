@@ -221,6 +221,11 @@ static void test_solvable(void **state) {
     assert_true(solvable(
         "We We We We We We, We Ay .. Lr Gg We, We .. .. We We We, We Kr Ky Ly Gg We, We We We We We We",
         false));
+    /* where it could be put down last of all it would lie before the second door */
+    assert_true(
+        solvable("We We We We We We We We We, We .. Ay .. Lr .. Ly Gg We, We Kr Ky We We We We We We, "
+                 "We We We We We We We We We",
+                 false));
     /* in a corridor without room to put a key down, the second cannot be had */
     assert_false(
         solvable("We We We We We We We We, We Gg Lr Ay Ky Kr Ly Gg, We We We We We We We We", false));
