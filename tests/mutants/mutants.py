@@ -304,7 +304,7 @@ class Runner:
         chosen, seconds = [], 0.0
         for test in self.enters.get(number, ()):
             name = self.mutants.tests[test[0]]
-            own = 0 if name.startswith(room + "/") else 1 if name.startswith(layer) else 2
+            own = 0 if name.startswith((room + "/", f"{layer}/test_{room.split('/')[1]}")) else 1 if name.startswith(layer) else 2
             used = self.seconds[test]
             chosen.append((own + (used > 0.3) + (used > 3) + (used > 8) * 4, test[0], used, test))
         allowed = []
