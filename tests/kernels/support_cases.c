@@ -376,8 +376,10 @@ static void drawers(case_layout *l) {
 static void categorical_sample(case_layout *l, uint64_t seed) {
     categorical(l, seed);
     drawers(l);
-    l->out[0] = l->out[3] = l->rows, l->out[1] = l->out[2] = l->rows * l->a;
-    by_rows(l, 1, 7);
+    l->out[0] = l->out[3] = l->out[4] = l->rows, l->out[1] = l->out[2] = l->rows * l->a;
+    l->in[1] = l->rows;
+    l->low[1] = 0, l->high[1] = 0.999;
+    by_rows(l, 3, 7);
     l->gradient[0] = false;
     l->discrete = true;
 }

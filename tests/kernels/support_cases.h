@@ -5,7 +5,7 @@
 
 #include "kernels/device.h"
 
-enum { CASE_INPUTS = 8, CASE_INDICES = 6, CASE_OUTPUTS = 4, CASE_VARIANTS = 6 };
+enum { CASE_INPUTS = 8, CASE_INDICES = 6, CASE_OUTPUTS = 5, CASE_VARIANTS = 6 };
 
 /* How an array is made of the rows of a batch. */
 typedef enum case_batch {

@@ -190,6 +190,42 @@ static void refused(const char *from, const char *to, lud_status expected, const
     lud_arena_destroy(arena);
 }
 
+/* A merge may be of token 0, on either side, and make it. */
+static void merges_of_the_first_token(void **state) {
+    (void)state;
+    lud_arena *arena = lud_arena_create(0);
+    size_t length;
+    const char *bytes = read_golden(arena, "bpe_llama3.json", &length);
+    json_t *root = json_loadb(bytes, length, 0, NULL), *model = json_object_get(root, "model");
+    const char *word;
+    json_t *number;
+    for (int place = 0; place < 3; place++) { /* of the first merge: left, right, what comes of it */
+        json_t *copy = json_deep_copy(root),
+               *vocabulary = json_object_get(json_object_get(copy, "model"), "vocab");
+        const char *merge = json_string_value(json_array_get(json_object_get(model, "merges"), 0)),
+                   *space = strchr(merge, ' ');
+        char token[64];
+        assert_non_null(space);
+        if (place == 0) snprintf(token, sizeof token, "%.*s", (int)(space - merge), merge);
+        if (place == 1) snprintf(token, sizeof token, "%s", space + 1);
+        if (place == 2) snprintf(token, sizeof token, "%.*s%s", (int)(space - merge), merge, space + 1);
+        const json_int_t own = json_integer_value(json_object_get(vocabulary, token));
+        json_object_foreach(vocabulary, word, number) if (json_integer_value(number) == 0)
+            json_integer_set(number, own);
+        json_integer_set(json_object_get(vocabulary, token), 0);
+        char *text = json_dumps(copy, 0);
+        lud_error error = {0};
+        lud_tokenizer *tokenizer = NULL;
+        if (lud_tokenizer_parse("t.json", text, strlen(text), &tokenizer, &error)) fail_msg("%s", error.text);
+        any_bytes(tokenizer);
+        lud_tokenizer_destroy(tokenizer);
+        free(text);
+        json_decref(copy);
+    }
+    json_decref(root);
+    lud_arena_destroy(arena);
+}
+
 static void refusals(void **state) {
     (void)state;
     refused("\"type\":\"BPE\"", "\"type\":\"Unigram\"", LUD_ERROR_UNSUPPORTED, "Unigram");
@@ -207,9 +243,9 @@ static void refusals(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(bytes_and_words),
-                                       cmocka_unit_test(vocabulary_of_texts),
-                                       cmocka_unit_test(byte_pairs_as_the_package),
-                                       cmocka_unit_test(long_pieces), cmocka_unit_test(refusals)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(bytes_and_words),           cmocka_unit_test(vocabulary_of_texts),
+        cmocka_unit_test(byte_pairs_as_the_package), cmocka_unit_test(long_pieces),
+        cmocka_unit_test(merges_of_the_first_token), cmocka_unit_test(refusals)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
