@@ -269,12 +269,16 @@ static void distributions(void **state) {
         expected[i] = target < 0 ? 0 : log(sum) - (double)logits[i * WIDTH + target];
         action[i] = target;
     }
-    filled(1, ROWS * WIDTH, 5);
-    ops->cross_entropy_loss(device, ROWS, WIDTH, logits, mask, action, weight, 0.4, fresh(0), out[1], true);
-    for (int i = 0; i < ROWS; i++) {
-        if (i % 5 == 4) continue; /* a target that nobody may choose */
-        close_to(out[0][i], expected[i], 1, i);
-        for (int j = i * WIDTH; j < (i + 1) * WIDTH; j++) close_to(out[1][j], slope[j], 1, j);
+    for (int add = 0; add < 2; add++) {
+        filled(1, ROWS * WIDTH, 5);
+        ops->cross_entropy_loss(device, ROWS, WIDTH, logits, mask, action, weight, 0.4, fresh(0), out[1],
+                                add != 0);
+        for (int i = 0; i < ROWS; i++) {
+            if (i % 5 == 4) continue; /* a target that nobody may choose */
+            close_to(out[0][i], expected[i], 1, i);
+            for (int j = i * WIDTH; j < (i + 1) * WIDTH; j++)
+                close_to(out[1][j], slope[j] - (add ? 0 : 5), 1, j);
+        }
     }
     what = "gaussian_log_prob"; /* a deviation of each row, in rows that are longer */
     enum { A = 3, STRIDE = 5 };

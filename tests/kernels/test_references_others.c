@@ -209,8 +209,9 @@ static void logits_filtered(void **state) {
     static const struct {
         double temperature, p;
         int k;
-    } forms[] = {{1, 1, 0},   {0, 0.5, 3},   {0.6, 1, 0}, {2.5, 1, 1},   {0.7, 1, 4},     {0.7, 1, 37},
-                 {1, 0.9, 0}, {0.5, 0.5, 0}, {3, 0.3, 6}, {1, 0.001, 0}, {1, 0.9999, 36}, {4, 0.77, 100}};
+    } forms[] = {{1, 1, 0},       {0, 0.5, 3},    {0.6, 1, 0},   {2.5, 1, 1}, {0.7, 1, 4},
+                 {0.7, 1, 37},    {1, 0.9, 0},    {0.5, 0.5, 0}, {3, 0.3, 6}, {1, 0.001, 0},
+                 {1, 0.9999, 36}, {4, 0.77, 100}, {1, 0, 0},     {0.7, 0, 5}};
     for (size_t w = 0; w < sizeof widths / sizeof *widths; w++)
         for (size_t f = 0; f < sizeof forms / sizeof *forms; f++) {
             const int width = widths[w];

@@ -239,6 +239,8 @@ def mutants_of(file, text, vectors=("PLAIN", "AVX2", "AVX512")):
                 if token.text in COMPARISONS:
                     if token.text in ("<", ">") and is_extreme(text, token):
                         continue
+                    if token.text == "<=" and [t.text for t in tokens[at - 2:at]] == ["+", "VEC"]:
+                        continue # what is left, be it a whole vector, is done behind such a loop
                     add("comparison", at, at, COMPARISONS[token.text])
                 elif token.text in OTHERS:
                     add("condition" if token.text in ("&&", "||") else "sign", at, at, OTHERS[token.text])

@@ -1,5 +1,6 @@
 /* Files of data sets that something is wrong with: cut off, changed, foreign, or left by a writer that was
  * killed. */
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -9,6 +10,7 @@
 #include <unistd.h>
 
 #include <cmocka.h>
+#include <jansson.h>
 #include <xxhash.h>
 
 #include "base/file.h"
@@ -324,8 +326,94 @@ static void test_names_of_data_sets(void **state) {
     assert_false(lud_data_target_is("a.mp4") || lud_data_target_is("ah5") || lud_data_target_is("a"));
 }
 
+static json_t *space_of(const json_t *metadata, const char *which) {
+    json_t *space = json_loads(json_string_value(json_object_get(metadata, which)), 0, NULL);
+    assert_non_null(space);
+    return space;
+}
+
+static void expect_space(const json_t *space, const char *expected) {
+    json_t *wanted = json_loads(expected, 0, NULL);
+    assert_non_null(wanted);
+    if (!json_equal(space, wanted)) fail_msg("%s\ninstead of %s", json_dumps(space, 0), expected);
+    json_decref(wanted);
+}
+
+/* Minari is told of spaces as Gymnasium has them. */
+static void test_spaces_for_minari(void **state) {
+    (void)state;
+    static const int32_t choices[] = {5, 0, 3}, none[] = {0, 0, 0};
+    static const lud_observation_part parts[] = {
+        {.name = "own", .per_agent = true, .dtype = LUD_F32, .n_dimensions = 1, .dimensions = {2}},
+        {.name = "map", .dtype = LUD_U8, .n_dimensions = 2, .dimensions = {1, 2}},
+        {.name = "all", .per_agent = true, .dtype = LUD_I32, .n_dimensions = 0}};
+#define LARGEST "3.4028234663852886e38"
+    static const struct {
+        int n_agents, n_continuous;
+        const int32_t *n_choices;
+        float low, high;
+        const char *actions, *own, *all;
+    } cases[] = {
+        {1, 0, choices, 0, 0, "{\"type\":\"Discrete\",\"dtype\":\"int64\",\"start\":0,\"n\":5}",
+         "{\"type\":\"Box\",\"dtype\":\"float32\",\"shape\":[2],\"low\":[-" LARGEST ",-" LARGEST
+         "],\"high\":[" LARGEST "," LARGEST "]}",
+         "{\"type\":\"Box\",\"dtype\":\"int32\",\"shape\":[],\"low\":-2147483648,\"high\":2147483647}"},
+        {3, 0, choices, 0, 0,
+         "{\"type\":\"MultiDiscrete\",\"dtype\":\"int64\",\"nvec\":[5,1,3],\"start\":[0,-1,0]}", NULL,
+         "{\"type\":\"Box\",\"dtype\":\"int32\",\"shape\":[3],\"low\":[-2147483648,-2147483648,-2147483648],"
+         "\"high\":[2147483647,2147483647,2147483647]}"},
+        {1, 2, none, -1, INFINITY,
+         "{\"type\":\"Box\",\"dtype\":\"float32\",\"shape\":[2],\"low\":[-1.0,-1.0],\"high\":[" LARGEST
+         "," LARGEST "]}",
+         NULL, NULL},
+        {2, 1, none, -INFINITY, 0.5f,
+         "{\"type\":\"Box\",\"dtype\":\"float32\",\"shape\":[2,1],\"low\":[[-" LARGEST "],[-" LARGEST
+         "]],\"high\":[[0.5],[0.5]]}",
+         NULL, NULL},
+        {1, 1, choices, 0, 2,
+         "{\"type\":\"Dict\",\"subspaces\":{\"discrete\":{\"type\":\"Discrete\",\"dtype\":\"int64\","
+         "\"start\":0,"
+         "\"n\":5},\"continuous\":{\"type\":\"Box\",\"dtype\":\"float32\",\"shape\":[1],\"low\":[0.0],"
+         "\"high\":[2.0]}}}",
+         NULL, NULL}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const lud_data_info info = {.policy = "random",
+                                    .n_agents = cases[i].n_agents,
+                                    .n_continuous = cases[i].n_continuous,
+                                    .n_choices = cases[i].n_choices,
+                                    .low = cases[i].low,
+                                    .high = cases[i].high,
+                                    .n_parts = 3,
+                                    .parts = parts};
+        char *text = lud_minari_metadata(&info, "rescue-v0", 7, 65);
+        json_t *metadata = json_loads(text, 0, NULL);
+        assert_non_null(metadata);
+        assert_string_equal(json_string_value(json_object_get(metadata, "dataset_id")), "rescue-v0");
+        assert_string_equal(json_string_value(json_object_get(metadata, "algorithm_name")), "random");
+        assert_string_equal(json_string_value(json_object_get(metadata, "data_format")), "hdf5");
+        assert_int_equal(json_integer_value(json_object_get(metadata, "total_episodes")), 7);
+        assert_int_equal(json_integer_value(json_object_get(metadata, "total_steps")), 65);
+        assert_true(json_is_false(json_object_get(metadata, "jpeg_encoding")));
+        json_t *actions = space_of(metadata, "action_space"),
+               *observations = space_of(metadata, "observation_space"),
+               *subspaces = json_object_get(observations, "subspaces");
+        expect_space(actions, cases[i].actions);
+        assert_int_equal(json_object_size(subspaces), 3);
+        expect_space(json_object_get(subspaces, "map"),
+                     "{\"type\":\"Box\",\"dtype\":\"uint8\",\"shape\":[1,2],"
+                     "\"low\":[[0,0]],\"high\":[[255,255]]}");
+        if (cases[i].own) expect_space(json_object_get(subspaces, "own"), cases[i].own);
+        if (cases[i].all) expect_space(json_object_get(subspaces, "all"), cases[i].all);
+        json_decref(actions);
+        json_decref(observations);
+        json_decref(metadata);
+        free(text);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_names_of_data_sets),
+                                       cmocka_unit_test(test_spaces_for_minari),
                                        cmocka_unit_test(test_files_that_are_cut_off),
                                        cmocka_unit_test(test_files_with_other_bytes),
                                        cmocka_unit_test(test_files_of_others),
