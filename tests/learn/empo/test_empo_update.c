@@ -445,6 +445,46 @@ static void targets_are_copied_by_name(void **state) {
     support_empo_close(&r);
 }
 
+/* What is learned, as a policy: robots draw from pi_r, which falls into each one's own choices; people with a
+ * goal act as the prior says, and without one anyhow. */
+static void the_policy_says_what_is_learned(void **state) {
+    (void)state;
+    support_empo r;
+    support_empo_open(&r, support_empo_crowd, networks, 0, NULL);
+    support_empo_iterate(&r, 6);
+    lud_empo_phase2_learner *l = r.learner;
+    const lud_model *model = r.scenario->model;
+    const lud_empo_layout *layout = &l->features.layout;
+    lud_policy *policy;
+    lud_error error = {0};
+    if (lud_empo_learned_policy_create(l, &policy, &error)) fail_msg("%s", error.text);
+    uint8_t *at = calloc(1, model->layout.state_bytes);
+    int32_t record[512], goals[4] = {0};
+    float v_h_e[4], v_r, pi[32];
+    double own[16], joint[32], expected[16];
+    const uint32_t tick = 0;
+    model->world->reset(model, (lud_range){.seed = 3, .n = 1, .tick = &tick}, at);
+    assert_true(l->features.words <= 512 && layout->n_robot_actions <= 32);
+    lud_empo_features_encode(&l->features, at, record);
+    single(&r, record, goals, l->options.theory.beta_r, v_h_e, &v_r, pi);
+    policy->kind->joint(policy, at, joint);
+    for (int k = 0; k < layout->n_robot_actions; k++) assert_true(fabs(joint[k] - (double)pi[k]) < 1e-6);
+    for (int agent = 0; agent < model->layout.n_agents; agent++) {
+        const int n = model->layout.actions[agent].n_discrete, h = lud_empo_person_of(layout, agent);
+        assert_true(lud_policy_distribution(policy, at, agent, -1, own));
+        if (h < 0) lud_empo_robot_part(layout, model, joint, agent, expected);
+        for (int a = 0; a < n; a++) assert_true(fabs(own[a] - (h < 0 ? expected[a] : 1.0 / n)) < 1e-9);
+        for (int goal = 0; h >= 0 && goal < lud_empo_goals_of(layout, h); goal++) {
+            assert_true(lud_policy_distribution(policy, at, agent, goal, own));
+            lud_empo_prior_policy(&l->prior, &l->features, at, h, goal, expected);
+            assert_memory_equal(own, expected, (size_t)n * sizeof *own);
+        }
+    }
+    free(at);
+    lud_policy_destroy(policy);
+    support_empo_close(&r);
+}
+
 /* A joint robot action without successors (a terminal state that slipped in) gives the target 0. */
 static void empty_successor_lists_count_nothing(void **state) {
     (void)state;
@@ -669,6 +709,7 @@ int main(void) {
         cmocka_unit_test(batched_targets_equal_naive_loops),
         cmocka_unit_test(ability_is_a_sum_over_goals),
         cmocka_unit_test(targets_are_copied_by_name),
+        cmocka_unit_test(the_policy_says_what_is_learned),
         cmocka_unit_test(empty_successor_lists_count_nothing),
         cmocka_unit_test(resuming_equals_no_interruption),
         cmocka_unit_test(tables_reach_the_exact_solution),
