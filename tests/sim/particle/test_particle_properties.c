@@ -349,6 +349,7 @@ static void test_reset(void **unused) {
         }
     assert_true(widest > 1.45);
     assert_int_equal(lud_particle_get_choice(m, states, "own_goal", 4), 14);
+    assert_int_equal(lud_particle_get_choice(m, states, "another", 4), -1); /* nobody has it */
     free(states);
     lud_particle_world.free(model);
 
