@@ -86,23 +86,25 @@ static void products(void **state) {
     enum { M = 11, N = 23, K = 29, STRIDE = 31 };
     const float *a = numbers(0, K * STRIDE, -1, 1), *b = numbers(1, K * STRIDE, -1, 1);
     static const double betas[] = {1, 0.5, 0};
+    static const int sizes[][3] = {{M, N, K}, {2, 9, 5}, {1, 4, 3}, {3, 1, 2}, {7, 6, 1}}; /* m, n, k */
     what = "matmul"; /* rows longer than the matrices; what is there counts too, but for beta 0: it is not
                         read */
-    for (int form = 0; form < 12; form++) {
+    for (int form = 0; form < 12 * (int)(sizeof sizes / sizeof *sizes); form++) {
         const bool ta = form & 1, tb = form & 2;
-        const double beta = betas[form >> 2];
-        for (int i = 0; i < M * STRIDE; i++) {
-            double s = i % STRIDE < N ? beta * 5 : 5;
-            for (int k = 0; k < K && i % STRIDE < N; k++)
+        const double beta = betas[(form >> 2) % 3];
+        const int m = sizes[form / 12][0], n = sizes[form / 12][1], terms = sizes[form / 12][2];
+        for (int i = 0; i < m * STRIDE; i++) {
+            double s = i % STRIDE < n ? beta * (5 + i % 3) : 5 + i % 3;
+            for (int k = 0; k < terms && i % STRIDE < n; k++)
                 s += 0.7 * (double)(ta ? a[k * STRIDE + i / STRIDE] : a[i / STRIDE * STRIDE + k]) *
                      (double)(tb ? b[i % STRIDE * STRIDE + k] : b[k * STRIDE + i % STRIDE]);
             expected[i] = s;
         }
-        filled(0, M * STRIDE, 5);
-        for (int i = 0; i < M * STRIDE && beta == 0; i++)
-            if (i % STRIDE < N) out[0][i] = NAN;
-        ops->matmul(device, ta, tb, M, N, K, 0.7, a, STRIDE, b, STRIDE, beta, out[0], STRIDE);
-        check(0, M * STRIDE, expected, 1);
+        filled(0, m * STRIDE, 5);
+        for (int i = 0; i < m * STRIDE; i++)
+            out[0][i] = beta == 0 && i % STRIDE < n ? NAN : (float)(5 + i % 3);
+        ops->matmul(device, ta, tb, m, n, terms, 0.7, a, STRIDE, b, STRIDE, beta, out[0], STRIDE);
+        check(0, m * STRIDE, expected, 1);
     }
     what = "linear"; /* without a bias, kept before the map and not */
     const float *x = numbers(0, M * K, -1, 1), *w = numbers(1, N * K, -1, 1);

@@ -235,6 +235,13 @@ static void test_ground_below_agents(void **state) {
         assert_non_null(strstr(lud_grid_edit_text(edit), "- facing: west     # the person\n"));
         check_text(edit);
     }
+    /* which then is what is picked, one layer down */
+    lud_grid_pick ground = {.kind = LUD_PICK_CELL, .x = 7, .y = 4};
+    if (lud_grid_edit_move(edit, &ground, 6, 2, &error)) fail_msg("%s", error.text);
+    assert_int_equal(ground.x, 6);
+    assert_int_equal(ground.y, 2);
+    assert_int_equal(ground.layer, 1);
+    assert_true(lud_grid_pick_is(edit, ground));
     lud_grid_edit_close(edit);
 }
 
@@ -786,6 +793,18 @@ static bool finds(const lud_grid_edit *edit, const char *part) {
     return false;
 }
 
+/* Who is walled in still is where she is. */
+static void test_problems_of_who_is_walled_in(void **state) {
+    (void)state;
+    static const char walled[] = "ludus: 1\nworld: multigrid\nmultigrid:\n  map: |\n    We We We We We\n"
+                                 "    We Ay We .. We\n    We We We We We\n"
+                                 "goals: [{cell: [1, 1]}, {cell: [3, 1]}]\n";
+    lud_grid_edit *edit = open_text(walled, 0);
+    assert_false(finds(edit, "cannot reach goal 0"));
+    assert_true(finds(edit, "cannot reach goal 1"));
+    lud_grid_edit_close(edit);
+}
+
 static void test_problems(void **state) {
     (void)state;
     lud_error error = {0};
@@ -835,6 +854,7 @@ int main(void) {
                                        cmocka_unit_test(test_strokes),
                                        cmocka_unit_test(test_saving),
                                        cmocka_unit_test(test_shipped_worlds),
-                                       cmocka_unit_test(test_problems)};
+                                       cmocka_unit_test(test_problems),
+                                       cmocka_unit_test(test_problems_of_who_is_walled_in)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

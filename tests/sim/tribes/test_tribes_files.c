@@ -133,6 +133,34 @@ static void test_random_maps_have_what_is_asked_for(void **unused) {
     assert_true(lud_tribes_is_connected("1.gA~.", 3, 2, mark, queue));
 }
 
+/* Goals are what the file says, their weights in parts of one. */
+static void test_goals_are_read(void **unused) {
+    (void)unused;
+    static const char text[] = "tribes:\n  map: ['1..', 'A..']\n  teams: [{}]\n"
+                               "goals: [{cell: [2, 1]}, {rectangle: [1, 0, 2, 1], weight: 2}, {stored: 4}]\n";
+    static const lud_tribes_goal expected[] = {
+        {.x1 = 2, .y1 = 1, .x2 = 2, .y2 = 1, .cell = true, .weight = 0.25},
+        {.x1 = 1, .y1 = 0, .x2 = 2, .y2 = 1, .weight = 0.5},
+        {.stored = true, .units = 4, .weight = 0.25}};
+    lud_arena *arena = lud_arena_create(0);
+    lud_error error = {0};
+    lud_tree *root;
+    lud_model *model;
+    assert_int_equal(lud_tree_read_text(arena, "test", text, strlen(text), &root, &error), LUD_OK);
+    if (lud_tribes_world.parse(&lud_tribes_world, root, "test", 1, &model, &error))
+        fail_msg("%s", error.text);
+    const lud_tribes_spec *spec = &lud_tribes_of(model)->spec;
+    assert_int_equal(spec->n_goals, 3);
+    for (int g = 0; g < 3; g++) {
+        const lud_tribes_goal *a = &spec->goals[g], *b = &expected[g];
+        assert_true(a->stored == b->stored && a->units == b->units && a->cell == b->cell);
+        if (!a->stored) assert_true(a->x1 == b->x1 && a->y1 == b->y1 && a->x2 == b->x2 && a->y2 == b->y2);
+        assert_true(a->weight == b->weight);
+    }
+    lud_tribes_world.free(model);
+    lud_arena_destroy(arena);
+}
+
 static void test_ways_home(void **unused) {
     (void)unused;
     lud_model *model = tribes_make("  map: ['1.~.', 'A.~.', '..~.']\n  teams: [{}]\n");
@@ -230,6 +258,7 @@ int main(void) {
         cmocka_unit_test(test_errors_name_place_and_expectation),
         cmocka_unit_test(test_files_are_written_back),
         cmocka_unit_test(test_random_maps_have_what_is_asked_for),
+        cmocka_unit_test(test_goals_are_read),
         cmocka_unit_test(test_ways_home),
         cmocka_unit_test(test_description_of_an_agent),
         cmocka_unit_test(test_idle_choices),
