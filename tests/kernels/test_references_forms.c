@@ -305,7 +305,7 @@ static void distributions(void **state) {
 }
 
 /* Rows of a cache: keys before the queries, a common beginning, more query heads than key heads; with and
- * without a look ahead. */
+ * without a look ahead; scores near each other, and scores that lie hundreds apart, seen and not seen. */
 static void attention(void **state) {
     (void)state;
     enum { R = 4, HEADS = 4, KV = 2, MOST_KEYS = 12, CACHE = 4 + R * MOST_KEYS };
@@ -315,50 +315,58 @@ static void attention(void **state) {
                                   6}; /* the last row has as many queries as keys with its beginning */
     int32_t at[R];
     for (int r = 0; r < R; r++) at[r] = 4 + MOST_KEYS * r;
-    for (int k = 0; k < 4; k++)
-        for (int causal = 0; causal < 2; causal++) {
-            const int d = head_dims[k], n = queries[R];
-            const lud_attention shape = {.n_rows = R,
-                                         .n_tokens = n,
-                                         .heads = HEADS,
-                                         .kv_heads = KV,
-                                         .head_dim = d,
-                                         .max_keys = MOST_KEYS,
-                                         .scale = 0.3,
-                                         .causal = causal,
-                                         .query_offsets = queries,
-                                         .key_offsets = at,
-                                         .key_lengths = own,
-                                         .prefix_offsets = prefix_at,
-                                         .prefix_lengths = prefix};
-            const float *q = numbers(0, n * HEADS * d, -2, 2), *keys = numbers(1, CACHE * KV * d, -2, 2),
-                        *v = numbers(2, CACHE * KV * d, -2, 2);
-            double log_sum[64];
-            for (int r = 0; r < R; r++)
-                for (int t = queries[r]; t < queries[r + 1]; t++)
-                    for (int h = 0; h < HEADS; h++) {
-                        const int all = prefix[r] + own[r],
-                                  seen = causal ? all - (queries[r + 1] - 1 - t) : all;
-                        double sum = 0, value[17] = {0};
-                        for (int s = 0; s < seen; s++) {
-                            const int token = s < prefix[r] ? prefix_at[r] + s : at[r] + s - prefix[r];
-                            const int place = (token * KV + h / (HEADS / KV)) * d;
-                            double score = 0;
-                            for (int i = 0; i < d; i++)
-                                score += 0.3 * (double)q[(t * HEADS + h) * d + i] * (double)keys[place + i];
-                            sum += exp(score);
-                            for (int i = 0; i < d; i++) value[i] += exp(score) * (double)v[place + i];
-                        }
-                        log_sum[t * HEADS + h] = log(sum);
-                        for (int i = 0; i < d; i++) expected[(t * HEADS + h) * d + i] = value[i] / sum;
+    for (int form = 0; form < 4 * 2 * 2; form++) {
+        const bool causal = form & 1, apart = form & 2;
+        const int d = head_dims[form >> 2], n = queries[R];
+        const double scale = apart ? 32 : 0.3;
+        const lud_attention shape = {.n_rows = R,
+                                     .n_tokens = n,
+                                     .heads = HEADS,
+                                     .kv_heads = KV,
+                                     .head_dim = d,
+                                     .max_keys = MOST_KEYS,
+                                     .scale = scale,
+                                     .causal = causal,
+                                     .query_offsets = queries,
+                                     .key_offsets = at,
+                                     .key_lengths = own,
+                                     .prefix_offsets = prefix_at,
+                                     .prefix_lengths = prefix};
+        float *q = numbers(0, n * HEADS * d, -2, 2), *keys = numbers(1, CACHE * KV * d, -2, 2);
+        const float *v = numbers(2, CACHE * KV * d, -2, 2);
+        for (int i = 0; i < n * HEADS * d && apart; i++) q[i] = roundf(8 * q[i]) / 8; /* exact scores */
+        for (int i = 0; i < CACHE * KV * d && apart; i++) keys[i] = roundf(8 * keys[i]) / 8;
+        double log_sum[64];
+        for (int r = 0; r < R; r++)
+            for (int t = queries[r]; t < queries[r + 1]; t++)
+                for (int h = 0; h < HEADS; h++) {
+                    const int all = prefix[r] + own[r], seen = causal ? all - (queries[r + 1] - 1 - t) : all;
+                    double sum = 0, value[17] = {0}, scores[MOST_KEYS], largest = -INFINITY;
+                    for (int s = 0; s < seen; s++) {
+                        const int token = s < prefix[r] ? prefix_at[r] + s : at[r] + s - prefix[r];
+                        const int place = (token * KV + h / (HEADS / KV)) * d;
+                        scores[s] = 0;
+                        for (int i = 0; i < d; i++)
+                            scores[s] += scale * (double)q[(t * HEADS + h) * d + i] * (double)keys[place + i];
+                        largest = fmax(largest, scores[s]);
                     }
-            what = "attention";
-            ops->attention(device, &shape, q, keys, v, fresh(0), fresh(1));
-            check(0, n * HEADS * d, expected, 1);
-            check(1, n * HEADS, log_sum, 1);
-            ops->attention(device, &shape, q, keys, v, fresh(0), NULL);
-            check(0, n * HEADS * d, expected, 1);
-        }
+                    for (int s = 0; s < seen; s++) {
+                        const int token = s < prefix[r] ? prefix_at[r] + s : at[r] + s - prefix[r];
+                        const int place = (token * KV + h / (HEADS / KV)) * d;
+                        const double power = exp(scores[s] - largest);
+                        sum += power;
+                        for (int i = 0; i < d; i++) value[i] += power * (double)v[place + i];
+                    }
+                    log_sum[t * HEADS + h] = largest + log(sum);
+                    for (int i = 0; i < d; i++) expected[(t * HEADS + h) * d + i] = value[i] / sum;
+                }
+        what = "attention";
+        ops->attention(device, &shape, q, keys, v, fresh(0), fresh(1));
+        check(0, n * HEADS * d, expected, 1);
+        check(1, n * HEADS, log_sum, 1);
+        ops->attention(device, &shape, q, keys, v, fresh(0), NULL);
+        check(0, n * HEADS * d, expected, 1);
+    }
 }
 
 /* Turned there and back; a head of odd size keeps its last number. */
