@@ -15,6 +15,7 @@
 #include <xxhash.h>
 
 #include "base/arena.h"
+#include "base/clock.h"
 #include "base/file.h"
 #include "cli/support_program.h"
 #include "folder.h"
@@ -317,22 +318,25 @@ static void budgets_may_be_steps(void **state) {
 
 /* ---- stops ---- */
 
-/* Ctrl-C and kills at any time, as often as it takes: the same tables. */
+/* Ctrl-C and kills at any time, as often as it takes: the same tables. The first come after a part of the
+ * time that it takes undisturbed, however fast the machine is. */
 static void stops_change_nothing(void **state) {
     (void)state;
     static const char steps[] = "learner.steps=40000";
     char command[1024];
+    const double began = lud_clock_seconds();
     works(SWEEP("calm", "-v", rates, "--halving", "2", "--set", steps), "best: ");
+    const double whole = lud_clock_seconds() - began;
     snprintf(command, sizeof command,
-             "timeout -s KILL 0.$TENTHS %s/ludus sweep %s -o %s -q -t 1 -j 2 -v %s --halving 2 --set %s "
+             "timeout -s KILL $SECONDS_LEFT %s/ludus sweep %s -o %s -q -t 1 -j 2 -v %s --halving 2 --set %s "
              ">/dev/null 2>&1",
              LUDUS_BINARY_DIR, scenario(), in_folder("stormy"), rates, steps);
     int stops = 0, code = -1;
     for (int k = 0; k < 60 && code != 0; k++) {
         if (k % 2) {
-            char tenths[4];
-            snprintf(tenths, sizeof tenths, "%d", 3 + k % 7);
-            setenv("TENTHS", tenths, 1);
+            char seconds[32];
+            snprintf(seconds, sizeof seconds, "%.3f", whole * (0.1 + 0.05 * (k % 7)));
+            setenv("SECONDS_LEFT", seconds, 1);
             const int how = system(command);
             stops += !WIFEXITED(how) || WEXITSTATUS(how) == 137;
             sleep(1); /* whoever was left has saved */
@@ -341,7 +345,7 @@ static void stops_change_nothing(void **state) {
         const char *const words[] = {
             "sweep", scenario(), "-o",  in_folder("stormy"), "-q", "-t",    "1",   "-j",
             "2",     "-v",       rates, "--halving",         "2",  "--set", steps, NULL};
-        program_result r = program_run_interrupted_after(words, 300 + 100 * k);
+        program_result r = program_run_interrupted_after(words, (int)(whole * (200 + 100 * k)));
         code = r.exit_code;
         stops += code != 0;
         /* or before any training had begun */
