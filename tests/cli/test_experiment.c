@@ -13,6 +13,7 @@
 #include <cmocka.h>
 
 #include "base/arena.h"
+#include "base/clock.h"
 #include "base/file.h"
 #include "cli/support_program.h"
 #include "folder.h"
@@ -126,13 +127,15 @@ static void an_interrupted_one_goes_on(void **state) {
     const char *file = write_file("long.yaml", text);
     snprintf(whole, sizeof whole, "%s", in_folder("whole"));
     snprintf(parts, sizeof parts, "%s", in_folder("parts"));
+    const double began = lud_clock_seconds();
     program_result r = LUDUS("experiment", file, "-o", whole, "-j", "2", "-q");
+    const double seconds = lud_clock_seconds() - began; /* undisturbed */
     if (r.exit_code != 0) fail_msg("%s", r.err);
     program_free(&r);
     int interrupted = 0;
     for (int k = 0; k < 40; k++) {
         const char *const words[] = {"experiment", file, "-o", parts, "-j", "2", "-q", NULL};
-        r = program_run_interrupted_after(words, 300 + 60 * k);
+        r = program_run_interrupted_after(words, (int)(seconds * (300 + 60 * k)));
         const int code = r.exit_code;
         /* before its first run and after the last it is only interrupted */
         if (code == 130 && !strstr(r.err, "the same command goes on") && !strstr(r.err, "interrupted"))
