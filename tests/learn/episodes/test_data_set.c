@@ -290,31 +290,44 @@ static void test_older_window_semantics(void **state) {
 }
 
 /* A changed action leads elsewhere, and the hash tells. */
-static void test_changed_files_are_found(void **state) {
-    (void)state;
-    lud_error error = {0};
-    recording_make(&(recording_call){"particle/simple_tag.yaml", "changed.h5", 2, 3, 1, 0, true, false});
+/* Another number in the first column of a row. */
+static void change_number(const char *name, const char *column, hsize_t row) {
     lud_hdf5_lock();
-    const hid_t file = H5Fopen(recording_path("changed.h5"), H5F_ACC_RDWR, H5P_DEFAULT),
-                array = H5Dopen2(file, "ludus/steps/discrete", H5P_DEFAULT), space = H5Dget_space(array);
-    const hsize_t first[2] = {30, 0}, one[2] = {1, 1};
-    int choice;
+    const hid_t file = H5Fopen(recording_path(name), H5F_ACC_RDWR, H5P_DEFAULT),
+                array = H5Dopen2(file, column, H5P_DEFAULT), space = H5Dget_space(array);
+    const hsize_t first[2] = {row, 0}, one[2] = {1, 1};
+    int number;
     const hid_t cell = H5Screate_simple(2, one, NULL);
     H5Sselect_hyperslab(space, H5S_SELECT_SET, first, NULL, one, NULL);
-    assert_true(H5Dread(array, H5T_NATIVE_INT, cell, space, H5P_DEFAULT, &choice) >= 0);
-    choice = choice ? 0 : 1;
-    assert_true(H5Dwrite(array, H5T_NATIVE_INT, cell, space, H5P_DEFAULT, &choice) >= 0);
+    assert_true(H5Dread(array, H5T_NATIVE_INT, cell, space, H5P_DEFAULT, &number) >= 0);
+    number = number ? 0 : 1;
+    assert_true(H5Dwrite(array, H5T_NATIVE_INT, cell, space, H5P_DEFAULT, &number) >= 0);
     H5Sclose(cell);
     H5Sclose(space);
     H5Dclose(array);
     H5Fclose(file);
     lud_hdf5_unlock();
-    lud_data_set *set = recording_open("changed.h5");
-    assert_int_equal(lud_data_set_verify(set, 0, &error), LUD_OK);
-    assert_int_equal(lud_data_set_verify(set, 1, &error), LUD_ERROR_NUMERIC); /* 25 steps an episode */
-    assert_non_null(strstr(error.text, "other states"));
-    assert_int_equal(lud_data_set_verify(set, 2, &error), LUD_OK);
-    lud_data_set_close(set);
+}
+
+/* An action, and the last state of all: 25 steps an episode. */
+static void test_changed_files_are_found(void **state) {
+    (void)state;
+    static const struct {
+        const char *column;
+        hsize_t row;
+        int episode;
+    } changes[] = {{"ludus/steps/discrete", 30, 1}, {"ludus/frames/states", 3 * 26 - 1, 2}};
+    for (int k = 0; k < 2; k++) {
+        lud_error error = {0};
+        recording_make(&(recording_call){"particle/simple_tag.yaml", "changed.h5", 2, 3, 1, 0, true, false});
+        change_number("changed.h5", changes[k].column, changes[k].row);
+        lud_data_set *set = recording_open("changed.h5");
+        for (int e = 0; e < 3; e++)
+            assert_int_equal(lud_data_set_verify(set, e, &error),
+                             e == changes[k].episode ? LUD_ERROR_NUMERIC : LUD_OK);
+        assert_non_null(strstr(error.text, "other states"));
+        lud_data_set_close(set);
+    }
 }
 
 int main(void) {

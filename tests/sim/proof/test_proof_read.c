@@ -189,11 +189,15 @@ static void test_query_errors(void **state) {
         {"father", "query:1:1: no `(`"},
         {"father(,x)", "query:1:8: expected an argument"},
         {"father('hans,x)", "query:1:8: a quote"},
+        {"father('", "query:1:8: a quote"},
+        {"father('',x)", "query:1:10: expected an argument"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         lud_proof_atom atom;
         lud_error error = {0};
-        assert_int_equal(lud_proof_parse_atom(base, cases[i][0], &atom, NULL, &error), LUD_ERROR_INPUT);
+        char *text = strdup(cases[i][0]); /* behind whose end lies what is not its own */
+        assert_int_equal(lud_proof_parse_atom(base, text, &atom, NULL, &error), LUD_ERROR_INPUT);
+        free(text);
         if (strncmp(error.text, cases[i][1], strlen(cases[i][1])))
             fail_msg("%s: %s", cases[i][0], error.text);
     }
