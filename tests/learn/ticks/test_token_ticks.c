@@ -185,6 +185,20 @@ static void splits(void **state) {
     support_ticks_close(&s);
 }
 
+/* A pass of learning takes a whole context at least, however few tokens are asked for. */
+static void a_pass_takes_a_context(void **state) {
+    (void)state;
+    uint64_t hash[2];
+    for (int k = 0; k < 2; k++) {
+        support_ticks s =
+            open_tokens(k ? LANGUAGE ", learning_tokens: 16" : LANGUAGE ", learning_tokens: 96", OPTIONS);
+        support_ticks_run(&s, 9);
+        hash[k] = support_ticks_hash(&s, NULL);
+        support_ticks_close(&s);
+    }
+    assert_true(hash[0] == hash[1]);
+}
+
 /* From words that mean nothing to what pays: nobody is shown what the cues mean. */
 static void learning(void **state) {
     (void)state;
@@ -248,12 +262,10 @@ static void runs_publish_what_was_written(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(prompts),
-                                       cmocka_unit_test(replies),
-                                       cmocka_unit_test(imitation),
-                                       cmocka_unit_test(resuming),
-                                       cmocka_unit_test(splits),
-                                       cmocka_unit_test(learning),
-                                       cmocka_unit_test(runs_publish_what_was_written)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(prompts),   cmocka_unit_test(replies),
+        cmocka_unit_test(imitation), cmocka_unit_test(resuming),
+        cmocka_unit_test(splits),    cmocka_unit_test(a_pass_takes_a_context),
+        cmocka_unit_test(learning),  cmocka_unit_test(runs_publish_what_was_written)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
