@@ -59,8 +59,8 @@ FILE *lud_file_stream(const char *path) {
     return stream_of(lud_file_descriptor(path), "rb");
 }
 
-FILE *lud_file_append(const char *path) {
-    return stream_of(lud_file_own(path, O_WRONLY | O_APPEND), "ab");
+FILE *lud_file_own_stream(const char *path, bool append) {
+    return stream_of(lud_file_own(path, O_WRONLY | (append ? O_APPEND : O_TRUNC)), append ? "ab" : "wb");
 }
 
 lud_status lud_file_read(lud_arena *arena, const char *path, size_t limit, char **bytes, size_t *length,
@@ -117,10 +117,10 @@ void lud_file_write_abandon(lud_file_writer *writer) {
 
 /* For writing. Locked as long as it is open, by which others see that somebody lives who writes it. */
 static FILE *open_locked(const char *path) {
-    const int descriptor = lud_file_own(path, O_WRONLY | O_TRUNC);
-    if (descriptor >= 0) /* some file systems have no locks: the name says whose it is */
-        (void)flock(descriptor, LOCK_EX | LOCK_NB);
-    return stream_of(descriptor, "wb");
+    FILE *stream = lud_file_own_stream(path, false);
+    if (stream) /* some file systems have no locks: the name says whose it is */
+        (void)flock(fileno(stream), LOCK_EX | LOCK_NB);
+    return stream;
 }
 
 /* Whether nobody lives any more who writes `folder`/name, which ends with the writer's number. */

@@ -18,8 +18,8 @@ FILE *lud_file_stream(const char *path);
  * O_APPEND. A link, a pipe or a socket of that name gives way: nothing is written through it, and nothing
  * waits for its other end. -1 with errno (EINVAL: a device). The caller closes it. */
 int lud_file_own(const char *path, int how);
-/* The same to append to: a stream, or null with errno. */
-FILE *lud_file_append(const char *path);
+/* The same as a stream, made empty or to append to; null with errno. */
+FILE *lud_file_own_stream(const char *path, bool append);
 /* Removes the name where it is a link, a pipe or a socket, before a library opens it. */
 void lud_file_give_way(const char *path);
 

@@ -140,7 +140,7 @@ lud_status lud_events_open(const char *folder, lud_events *events, lud_error *er
     if (asprintf(&events->path, "%s/events.out.tfevents.%.0f.%s.%ld", folder, wall_clock(), host,
                  (long)getpid()) < 0)
         return lud_fail(error, LUD_ERROR_MEMORY, "%s: memory is out", folder);
-    events->stream = lud_file_append(events->path);
+    events->stream = lud_file_own_stream(events->path, true);
     if (!events->stream) {
         lud_status status = write_failed(events, error);
         free(events->path);

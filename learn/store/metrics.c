@@ -56,7 +56,7 @@ static lud_status open_csv(lud_metrics *metrics, uint64_t resume_iteration, lud_
     if (status == LUD_OK) status = lud_file_write(metrics->path, text.bytes, text.length, error);
     lud_text_free(&text);
     if (status) return status;
-    metrics->csv = lud_file_append(metrics->path);
+    metrics->csv = lud_file_own_stream(metrics->path, true);
     if (!metrics->csv)
         return lud_fail(error, LUD_ERROR_IO, "%s: cannot write: %s", metrics->path, strerror(errno));
     return LUD_OK;

@@ -329,10 +329,10 @@ static void test_pipes_give_way(void **state) {
     for (int how = 0; how < 2; how++) {
         if (how) assert_int_equal(symlink(path, log), 0);
         if (!how) assert_int_equal(mkfifo(log, 0600), 0);
-        FILE *stream = lud_file_append(log);
+        FILE *stream = lud_file_own_stream(log, true);
         assert_non_null(stream);
         assert_int_equal(fputs("one", stream) < 0 || fclose(stream), 0);
-        stream = lud_file_append(log); /* what is a file stays, with what is in it */
+        stream = lud_file_own_stream(log, true); /* what is a file stays, with what is in it */
         assert_non_null(stream);
         assert_int_equal(fputs(" two", stream) < 0 || fclose(stream), 0);
         expect_content(log, "one two");

@@ -121,9 +121,7 @@ static bool put(FILE *stream, XXH3_state_t *hash, const void *bytes, size_t n) {
 }
 
 static bool write_journal(const commit_file *f) {
-    const int descriptor = lud_file_own(f->journal, O_WRONLY | O_TRUNC);
-    FILE *stream = descriptor < 0 ? NULL : fdopen(descriptor, "wb");
-    if (!stream && descriptor >= 0) close(descriptor);
+    FILE *stream = lud_file_own_stream(f->journal, false);
     XXH3_state_t *hash = XXH3_createState();
     const uint64_t n = f->n_pages;
     bool good = stream && hash;
