@@ -1,5 +1,7 @@
 #include "learn/mappo/head.h"
 
+#include <string.h>
+
 #include "learn/mappo/stability/mad.h"
 
 static float *device_field(const lud_mappo_networks *t, lud_mappo_field f) {
@@ -216,5 +218,36 @@ void lud_mappo_act(lud_mappo_networks *t, const lud_draws *draws, bool determini
     } else {
         lud_mappo_field_fetch(t, LUD_FIELD_LOG_PROB);
         lud_mappo_field_fetch(t, LUD_FIELD_ENTROPY);
+    }
+}
+
+typedef struct deciding {
+    lud_mappo_networks *networks;
+    const lud_draws *draws;
+    bool deterministic;
+} deciding;
+
+static void act_beside(lud_device *device, void *context) {
+    const deciding *d = context;
+    (void)device; /* the networks' own */
+    lud_mappo_act(d->networks, d->draws, d->deterministic);
+}
+
+static void value_beside(lud_device *device, void *context) {
+    lud_mappo_net *critic = &((const deciding *)context)->networks->critic;
+    lud_nn_run_on(critic->nn, device);
+    lud_mappo_net_forward(critic, false);
+    lud_nn_run_on(critic->nn, NULL);
+}
+
+void lud_mappo_act_and_value(lud_mappo_networks *t, const lud_draws *draws, bool deterministic,
+                             float *values) {
+    deciding d = {t, draws, deterministic};
+    if (t->device->backend->host_memory) {
+        lud_device_run_both(t->device, act_beside, &d, value_beside, &d);
+        memcpy(values, lud_nn_value(t->critic.nn, t->critic.out), (size_t)t->inputs.n * sizeof *values);
+    } else { /* two recorded pieces */
+        lud_mappo_value(t, values);
+        lud_mappo_act(t, draws, deterministic);
     }
 }

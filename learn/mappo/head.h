@@ -24,6 +24,9 @@ void lud_mappo_evaluate(lud_mappo_networks *networks);
 /* Runs the actor on the rows in the inputs and draws actions (or takes the likeliest): fields ACTION or
  * NUMBER, and LOG_PROB, on the host. */
 void lud_mappo_act(lud_mappo_networks *networks, const lud_draws *draws, bool deterministic);
+/* lud_mappo_act and lud_mappo_value for the same rows; at the same time where the device runs two. */
+void lud_mappo_act_and_value(lud_mappo_networks *networks, const lud_draws *draws, bool deterministic,
+                             float *values);
 /* The actor's run with its `draws` on rows that are on the device, where results stay: fields ACTION, or
  * NUMBER, and LOG_PROB. Work is only queued, for recording together with other work. With a magnitude, NUMBER
  * is what the directions are made of and LOG_PROB is not written. */

@@ -74,15 +74,6 @@ static lud_status decide_slice(mappo *m, const lud_mappo_group *g, lud_mappo_ste
     LUD_TRY(lud_mappo_inputs_remember(&r->inputs, n, m->row, &memory, error));
     lud_mappo_inputs_upload(&r->inputs);
     for (int64_t k = 0; k < n; k++) m->row[k] += (int32_t)b->n_rows; /* the slot behind */
-    if (what != LUD_DECIDE_ACTIONS) {
-        lud_profile_begin(&m->profile, LUD_MAPPO_STAGE_VALUE);
-        lud_mappo_value(r, m->values); /* not in use before returns are estimated */
-        for (int64_t k = 0; k < n; k++) b->values[m->row[k] - b->n_rows] = m->values[k];
-        if (what == LUD_DECIDE_BOTH) lud_mappo_read_critic(r, m->row, b->critic_hidden);
-        lud_profile_end(&m->profile, LUD_MAPPO_STAGE_VALUE);
-    }
-    if (what == LUD_DECIDE_VALUES) return LUD_OK;
-    lud_profile_begin(&m->profile, LUD_MAPPO_STAGE_ACT);
     /* a group draws as if it were alone, with a seed of its own */
     const uint64_t apart = (uint64_t)(g - m->groups) * UINT64_C(0x9e3779b97f4a7c15);
     const lud_draws draws = {.seed = batch->seed + apart,
@@ -90,11 +81,29 @@ static lud_status decide_slice(mappo *m, const lud_mappo_group *g, lud_mappo_ste
                              .n_agents = (uint32_t)g->n_agents,
                              .step = batch->tick[first],
                              .purpose = LUD_PURPOSE_ACTION};
-    lud_mappo_allow(r, n, m->agent);
-    lud_mappo_act(r, &draws, deterministic);
-    lud_mappo_read_states(r, m->row, b->actor_hidden, b->states);
-    keep_actions(m, g, b, n);
-    lud_profile_end(&m->profile, LUD_MAPPO_STAGE_ACT);
+    if (what != LUD_DECIDE_VALUES) lud_mappo_allow(r, n, m->agent);
+    const int stage = what == LUD_DECIDE_VALUES ? LUD_MAPPO_STAGE_VALUE : LUD_MAPPO_STAGE_ACT;
+    lud_profile_begin(&m->profile, stage);
+    /* m->values are not in use before returns are estimated */
+    switch (what) {
+    case LUD_DECIDE_ACTIONS:
+        lud_mappo_act(r, &draws, deterministic);
+        break;
+    case LUD_DECIDE_VALUES:
+        lud_mappo_value(r, m->values);
+        break;
+    case LUD_DECIDE_BOTH:
+        lud_mappo_act_and_value(r, &draws, deterministic, m->values);
+        lud_mappo_read_critic(r, m->row, b->critic_hidden);
+        break;
+    }
+    for (int64_t k = 0; k < n && what != LUD_DECIDE_ACTIONS; k++)
+        b->values[m->row[k] - b->n_rows] = m->values[k];
+    if (what != LUD_DECIDE_VALUES) {
+        lud_mappo_read_states(r, m->row, b->actor_hidden, b->states);
+        keep_actions(m, g, b, n);
+    }
+    lud_profile_end(&m->profile, stage);
     return LUD_OK;
 }
 
