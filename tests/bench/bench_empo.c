@@ -121,16 +121,19 @@ static lud_status open_run(run *r, const char *device, int threads, int64_t batc
 static lud_status measure(run *r, lud_bench_report *report, lud_error *error) {
     double spread = 0;
     const double environments = (double)r->learner->options.environments;
-    const double acted = lud_bench_rate(act, r, environments, &spread);
-    lud_status status = lud_bench_add(
-        report, (lud_bench_row){"actor, successors of 16 joint actions", acted, spread, "env steps/s", 20000},
-        error);
-    const double with_networks = lud_bench_rate(act_by_networks, r, environments, &spread);
-    if (!status)
-        status = lud_bench_add(
-            report,
-            (lud_bench_row){"actor with the robots' networks", with_networks, spread, "env steps/s", 0},
-            error);
+    const struct {
+        lud_bench_row row;
+        void (*work)(void *);
+    } actors[] = {
+        {{.name = "actor, successors of 16 joint actions", .unit = "env steps/s", .floor = 20000}, act},
+        {{.name = "actor with the robots' networks", .unit = "env steps/s"}, act_by_networks}};
+    lud_status status = LUD_OK;
+    for (size_t i = 0; i < sizeof actors / sizeof *actors && !status; i++) {
+        lud_bench_row row = actors[i].row;
+        if (!lud_bench_wants(report, row.name)) continue;
+        row.value = lud_bench_rate(actors[i].work, r, environments, &row.spread);
+        status = lud_bench_add(report, row, error);
+    }
     lud_profile *profile = &r->learner->profile;
     lud_profile_reset(profile);
     const double updates = lud_bench_rate(update, r, 1, &spread);
@@ -142,7 +145,9 @@ static lud_status measure(run *r, lud_bench_report *report, lud_error *error) {
         if (stage < LUD_BATCHING_STAGES) batched += ms;
         status = lud_bench_add(report, (lud_bench_row){lud_empo_update_stages[stage], ms, 0, "ms", 0}, error);
     }
-    const double naive = 1000.0 / lud_bench_rate(naive_targets, r, 1, &spread);
+    const bool compares = lud_bench_wants(report, "targets, one state at a time") ||
+                          lud_bench_wants(report, "gain of batching");
+    const double naive = compares ? 1000.0 / lud_bench_rate(naive_targets, r, 1, &spread) : 0.0;
     const lud_bench_row compared[] = {{"targets, one state at a time", naive, 0, "ms", 0},
                                       {"targets, batched", batched, 0, "ms", 0},
                                       {"gain of batching", naive / batched, 0, "x", 0}};
