@@ -8,18 +8,21 @@
 #include "learn/empo/targets/targets.h"
 #include "learn/nn/arrays.h"
 
-/* States that go through a network at once (more when a batch is larger), and entries at least. */
-enum { CHUNK = 512, ENTRIES = 2048 };
+/* States that go through a network at once (more when a batch is larger), and entries at least. On the host
+ * so many are halved, whatever the number of threads, as two threads take a half each; and passes begin at
+ * multiples of as many states as go through a layer together. */
+enum { CHUNK = 512, ENTRIES = 2048, HALVED = 64, TOGETHER = 16 };
 
-/* Networks for a pass: with all heads, with V_h^e, with Q_r; and what is left of all heads where some run at
- * the same time in another network (lud_empo_heads_apart). */
-enum { FULL, LIGHT, ROBOTS, REST, PASSES };
+/* Networks for a pass: with all heads, with V_h^e, with Q_r. */
+enum { FULL, LIGHT, ROBOTS, PASSES };
 
 /* Nets, staging and scratch of the values. */
 struct lud_empo_workspace {
     int64_t chunk, entries; /* most states and entries at once */
     unsigned heads;         /* networks that exist */
     lud_nn *nets[PASSES];   /* null where there is no such network */
+    lud_nn
+        *twins[PASSES]; /* the same for the second half of the passes, where the device runs two at a time */
     lud_empo_graph graphs[PASSES];
     lud_empo_staging staging; /* of the states of a run */
     lud_empo_ability ability; /* X_h without its network */
@@ -27,7 +30,7 @@ struct lud_empo_workspace {
     int32_t *first_entry;     /* [chunk][n_humans] of each person, device; with several entries of a person */
     float *exponents;         /* [n_actions] -beta_r */
     struct {
-        int64_t n, rows; /* states, with padding */
+        int64_t n, rows, at_once; /* states, with padding; of a pass */
         unsigned want;
         int which;              /* network */
         const float *exponents; /* on the device */
@@ -89,13 +92,20 @@ static lud_empo_shape shape_of(const lud_empo_features *f, const lud_empo_learne
     return s;
 }
 
+static bool plan_net(lud_empo_values *v, lud_nn **net, lud_empo_graph *graph, unsigned heads, int64_t entries,
+                     lud_error *error) {
+    *net = lud_nn_create(v->target, v->workspace->chunk);
+    if (!*net) return false;
+    *graph = lud_empo_declare(*net, &v->shape, heads, entries);
+    return lud_nn_plan(*net, LUD_NN_INFERENCE, error) == LUD_OK && lud_empo_prepare(*net, graph, &v->shape);
+}
+
 static bool make_net(lud_empo_values *v, int which, unsigned heads, int64_t entries, lud_error *error) {
     struct lud_empo_workspace *w = v->workspace;
-    lud_nn *net = w->nets[which] = lud_nn_create(v->target, w->chunk);
-    if (!net) return false;
-    w->graphs[which] = lud_empo_declare(net, &v->shape, heads, entries);
-    return lud_nn_plan(net, LUD_NN_INFERENCE, error) == LUD_OK &&
-           lud_empo_prepare(net, &w->graphs[which], &v->shape);
+    lud_empo_graph same;
+    return plan_net(v, &w->nets[which], &w->graphs[which], heads, entries, error) &&
+           (v->device->n_threads < 2 || !v->device->backend->run_both ||
+            plan_net(v, &w->twins[which], &same, heads, entries, error));
 }
 
 static bool make_networks(lud_empo_values *v, uint64_t seed, lud_error *error) {
@@ -106,10 +116,7 @@ static bool make_networks(lud_empo_values *v, uint64_t seed, lud_error *error) {
         lud_parameters_build(v->online, seed, error) != LUD_OK)
         return false;
     v->target = lud_parameters_clone(v->online);
-    unsigned parts[2];
-    const bool apart = lud_empo_heads_apart(v->device, w->heads, parts);
-    if (!v->target || !make_net(v, FULL, apart ? parts[0] : w->heads, w->entries, error)) return false;
-    if (apart && !make_net(v, REST, parts[1], 0, error)) return false;
+    if (!v->target || !make_net(v, FULL, w->heads, w->entries, error)) return false;
     if (w->heads & LUD_EMPO_V_H_E && !make_net(v, LIGHT, LUD_EMPO_V_H_E, w->entries, error)) return false;
     return !(w->heads & LUD_EMPO_Q_R) || make_net(v, ROBOTS, LUD_EMPO_Q_R, 0, error);
 }
@@ -212,7 +219,10 @@ void lud_empo_values_free(lud_empo_values *v) {
         lud_capture_end(&v->capture);
         lud_arrays_free(&w->results);
         lud_arrays_free(&w->arrays);
-        for (int i = 0; i < PASSES; i++) lud_nn_destroy(w->nets[i]);
+        for (int i = 0; i < PASSES; i++) {
+            lud_nn_destroy(w->nets[i]);
+            lud_nn_destroy(w->twins[i]);
+        }
         lud_empo_ability_free(&w->ability);
         lud_empo_staging_free(&w->staging);
         lud_upload_batch_end(&w->upload);
@@ -307,10 +317,20 @@ static void first_entries(const lud_empo_values *v, lud_device *device, const fl
         lud_device_copy(device, to, x_h, (size_t)n * sizeof(float));
 }
 
-/* Passes of a network over all rows, which keep the values of its heads. */
-static void queue_passes(lud_empo_values *v, lud_device *device, int which) {
+/* States of a pass where there are so many rows. */
+static int64_t rows_at_once(const lud_empo_values *v, int64_t rows) {
+    const int64_t chunk = v->workspace->chunk;
+    if (!v->device->backend->run_both || rows < HALVED) return chunk;
+    const int64_t n_pairs = (rows + 2 * chunk - 1) / (2 * chunk);
+    const int64_t each = (rows + 2 * n_pairs - 1) / (2 * n_pairs);
+    const int64_t rounded = (each + TOGETHER - 1) / TOGETHER * TOGETHER;
+    return rounded < chunk ? rounded : chunk;
+}
+
+/* Passes of a network over rows first .. end, which keep the values of its heads. */
+static void queue_passes(lud_empo_values *v, lud_device *device, lud_nn *net, int64_t begin, int64_t end) {
     struct lud_empo_workspace *w = v->workspace;
-    lud_nn *net = w->nets[which];
+    const int which = w->query.which;
     const lud_empo_graph *g = &w->graphs[which];
     const int64_t n_humans = v->features->layout.n_humans, n_actions = v->shape.n_actions,
                   n_entries = entries_of(v, which);
@@ -324,8 +344,8 @@ static void queue_passes(lud_empo_values *v, lud_device *device, int which) {
                    {g->q_r, v->q_r, n_actions},
                    {g->v_r, v->v_r, 1}};
     lud_nn_run_on(net, device);
-    for (int64_t first = 0; first < w->query.rows; first += w->chunk) {
-        const int64_t rows = w->query.rows - first < w->chunk ? w->query.rows - first : w->chunk;
+    for (int64_t first = begin; first < end; first += w->query.at_once) {
+        const int64_t rows = end - first < w->query.at_once ? end - first : w->query.at_once;
         lud_empo_staging_bind(&w->staging, net, g, first, first * n_entries, rows * n_entries);
         lud_nn_forward(net, rows, false);
         for (size_t k = 0; k < sizeof outputs / sizeof *outputs; k++)
@@ -338,12 +358,29 @@ static void queue_passes(lud_empo_values *v, lud_device *device, int which) {
     lud_nn_run_on(net, NULL);
 }
 
-static void queue_first(lud_device *device, void *values) {
-    lud_empo_values *v = values;
-    queue_passes(v, device, v->workspace->query.which);
+/* Where the second half of the passes begins. */
+static int64_t half_of(const struct lud_empo_workspace *w) {
+    const int64_t n_passes = (w->query.rows + w->query.at_once - 1) / w->query.at_once;
+    return (n_passes + 1) / 2 * w->query.at_once;
 }
-static void queue_rest(lud_device *device, void *values) {
-    queue_passes(values, device, REST);
+
+static void queue_first_half(lud_device *device, void *values) {
+    lud_empo_values *v = values;
+    const struct lud_empo_workspace *w = v->workspace;
+    queue_passes(v, device, w->nets[w->query.which], 0, half_of(w));
+}
+static void queue_second_half(lud_device *device, void *values) {
+    lud_empo_values *v = values;
+    const struct lud_empo_workspace *w = v->workspace;
+    queue_passes(v, device, w->twins[w->query.which], half_of(w), w->query.rows);
+}
+
+static void queue_networks(lud_empo_values *v) {
+    const struct lud_empo_workspace *w = v->workspace;
+    if (w->twins[w->query.which] && half_of(w) < w->query.rows)
+        lud_device_run_both(v->device, queue_first_half, v, queue_second_half, v);
+    else if (w->nets[w->query.which])
+        queue_passes(v, v->device, w->nets[w->query.which], 0, w->query.rows);
 }
 
 /* ---- tables ---- */
@@ -437,13 +474,14 @@ lud_status lud_empo_values_prepare(lud_empo_values *v, int64_t n, const int32_t 
     w->query.rows = rows;
     w->query.want = want;
     w->query.which = which;
+    w->query.at_once = rows_at_once(v, rows);
     bool complete = true;
     lud_profile_begin(v->profile, LUD_STAGE_ENCODE);
     if (w->nets[which]) {
         complete = lud_empo_staging_room(&w->staging, rows, rows * n_entries);
         if (complete) {
             lud_empo_values_encode(v, &w->staging, n, rows, records, want == LUD_WANT_Q_R ? NULL : goals,
-                                   w->chunk, n_entries);
+                                   w->query.at_once, n_entries);
             lud_empo_staging_pack(&w->staging, rows, rows * n_entries, upload);
         }
     }
@@ -465,10 +503,7 @@ lud_status lud_empo_values_prepare(lud_empo_values *v, int64_t n, const int32_t 
 void lud_empo_values_queue(lud_empo_values *v) {
     struct lud_empo_workspace *w = v->workspace;
     lud_profile_begin(v->profile, LUD_STAGE_FORWARD);
-    if (w->query.which == FULL && w->nets[REST])
-        lud_device_run_both(v->device, queue_first, v, queue_rest, v);
-    else if (w->nets[w->query.which])
-        queue_first(v->device, v);
+    queue_networks(v);
     if (needs_power(v)) lud_empo_ability_queue(&w->ability, v->x_h);
     if (w->query.want != LUD_WANT_V_H_E && w->query.want != LUD_WANT_WORTH) queue_closing(v);
     lud_profile_end(v->profile, LUD_STAGE_FORWARD);
