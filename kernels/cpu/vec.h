@@ -344,6 +344,23 @@ VEC_INLINE vec vec_swap_pairs(vec x) {
 #endif
 }
 
+/* Every second number, from the first on, in the first half. */
+VEC_INLINE vec vec_evens(vec x) {
+#if defined(VEC_AVX512)
+    return _mm512_maskz_compress_ps(0x5555, x);
+#elif defined(VEC_AVX2)
+    const __m256i places = _mm256_setr_epi32(0, 2, 4, 6, 0, 2, 4, 6);
+    const __m256 low = _mm256_permutevar8x32_ps(x.low, places),
+                 high = _mm256_permutevar8x32_ps(x.high, places);
+    const __m256 evens = _mm256_blend_ps(low, high, 0xf0);
+    return (vec){evens, evens};
+#else
+    vec y = x;
+    for (int i = 0; i < VEC / 2; ++i) y.at[i] = x.at[2 * i];
+    return y;
+#endif
+}
+
 /* Sum of the numbers of each of the 16: sums of pairs, of pairs of these, and so on. */
 VEC_INLINE vec vec_sums(const vec rows[VEC]) {
 #if defined(VEC_AVX512)

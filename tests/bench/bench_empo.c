@@ -197,6 +197,7 @@ static lud_status measure_training(const char *name, const char *device, int thr
                                    double bound, lud_bench_report *report, lud_error *error) {
     run r = {0};
     double spread = 0;
+    if (!lud_bench_wants(report, name)) return LUD_OK;
     lud_status status = open_run(&r, device, threads, batch, error);
     if (!status) status = fill(&r, error);
     if (!status) {
