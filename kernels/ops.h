@@ -160,7 +160,7 @@ enum { LUD_NORMALISER_MEAN, LUD_NORMALISER_MEAN_SQUARE, LUD_NORMALISER_DEBIAS, L
     X(broadcast_groups) X(row_norms) X(column_norms) X(scale_rows) X(scale_columns) \
     X(random_uniform) X(random_normal) X(matmul) X(linear) X(linear_backward) X(pack_weights) \
     X(linear_packed) X(conv2d) X(conv2d_backward) X(max_pool) X(max_pool_backward) X(grid_decode) \
-    X(grid_conv) X(grid_conv_backward) X(gather_rows) X(scatter_rows) X(scatter_add) X(quantise_rows) \
+    X(grid_conv) X(grid_conv_pool) X(grid_conv_backward) X(gather_rows) X(scatter_rows) X(scatter_add) X(quantise_rows) \
     X(dequantise_rows) X(segment_reduce) X(segment_reduce_backward) X(segment_softmax) \
     X(segment_softmax_backward) X(layer_norm) X(layer_norm_backward) X(rms_norm) X(rms_norm_backward) \
     X(softmax) X(softmax_backward) X(log_softmax) X(log_softmax_backward) \

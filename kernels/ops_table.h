@@ -145,6 +145,10 @@ typedef struct LUD_OPS {
      * / 2, odd kernel. Equal to grid_decode + conv2d. */
     void (*grid_conv)(lud_device *device, lud_map map, lud_grid_form form, const lud_conv *shape,
                       const int32_t *code, const real *w, const real *b, real *z, real *y);
+    /* grid_conv and max_pool of 2 x 2 squares in one: y[n][channels_out][height / 2][width / 2]. `map` is the
+     * identity or a ReLU. Equal to both, one after the other. */
+    void (*grid_conv_pool)(lud_device *device, lud_map map, lud_grid_form form, const lud_conv *shape,
+                           const int32_t *code, const real *w, const real *b, real *y);
     /* dw += and db += ; the grid has no gradient. dz as in linear_backward. */
     void (*grid_conv_backward)(lud_device *device, lud_map map, lud_grid_form form, const lud_conv *shape,
                                const int32_t *code, const real *z, const real *y, const real *dy, real *dz,

@@ -269,75 +269,121 @@ void grid_decode(lud_device *device, lud_grid_form form, int64_t n, int64_t cell
     });
 }
 
+// What the cells of an image set, in shared memory.
+struct grid_image {
+    const int *count;
+    const lud_grid_active *active;
+};
+
+// The sum for one (channel_out, row, column), in the order of the CPU.
+static __device__ float grid_sum(const lud_conv &s, const grid_image &image, const float *w, const float *b,
+                                 int o, int r, int q) {
+    int taps = (int)(s.kernel * s.kernel), height = (int)s.height, width = (int)s.width, k = (int)s.kernel;
+    int pad = (int)s.padding;
+    float total = b ? b[o] : 0;
+    for (int u = 0; u < k; ++u)
+        for (int v = 0; v < k; ++v) {
+            int row = r - pad + u, column = q - pad + v;
+            if (row < 0 || row >= height || column < 0 || column >= width) continue;
+            int from = row * width + column;
+            for (int a = 0; a < image.count[from]; ++a) {
+                lud_grid_active set = image.active[from * LUD_GRID_MAX_ACTIVE + a];
+                total += set.value * w[(o * LUD_GRID_CHANNELS + set.channel) * taps + u * k + v];
+            }
+        }
+    return total;
+}
+
 // One block an image: the set channels of its cells are decoded once into shared memory, then every
-// (channel_out, cell) sums weights over the kernel's cells, in the order of the CPU.
-static __global__ void grid_conv_kernel(lud_map f, lud_grid_form form, lud_conv s, int cells,
+// (channel_out, cell) sums weights over the kernel's cells; with `pools` every (channel_out, square of
+// cells).
+static __global__ void grid_conv_kernel(lud_map f, bool pools, lud_grid_form form, lud_conv s, int cells,
                                         const int32_t *code, const float *w, const float *b, float *raw,
                                         float *y) {
     LUD_DYNAMIC_SHARED(int, shared);
     int *count = shared;
     lud_grid_active *active = reinterpret_cast<lud_grid_active *>(shared + cells);
-    int taps = (int)(s.kernel * s.kernel), height = (int)s.height, width = (int)s.width, k = (int)s.kernel;
-    int pad = (int)s.padding, out = (int)s.channels_out;
+    const grid_image image = {count, active};
+    int width = pools ? (int)s.width / 2 : (int)s.width, height = pools ? (int)s.height / 2 : (int)s.height;
+    int places = width * height, out = (int)s.channels_out;
     for (int64_t i = blockIdx.x; i < s.n; i += gridDim.x) {
         for (int j = threadIdx.x; j < cells; j += blockDim.x)
             count[j] = lud_grid_code_active(code[i * cells + j], form, active + j * LUD_GRID_MAX_ACTIVE);
         __syncthreads();
-        for (int at = threadIdx.x; at < out * cells; at += blockDim.x) {
-            int o = at / cells, cell = at % cells, r = cell / width, q = cell % width;
-            float total = b ? b[o] : 0;
-            for (int u = 0; u < k; ++u)
-                for (int v = 0; v < k; ++v) {
-                    int row = r - pad + u, column = q - pad + v;
-                    if (row < 0 || row >= height || column < 0 || column >= width) continue;
-                    int from = row * width + column;
-                    for (int a = 0; a < count[from]; ++a) {
-                        lud_grid_active set = active[from * LUD_GRID_MAX_ACTIVE + a];
-                        total += set.value * w[(o * LUD_GRID_CHANNELS + set.channel) * taps + u * k + v];
-                    }
-                }
-            raw[i * out * cells + at] = total;
-            y[i * out * cells + at] = apply_map(f, total);
+        for (int at = threadIdx.x; at < out * places; at += blockDim.x) {
+            int o = at / places, r = at % places / width, q = at % places % width;
+            float best = 0;
+            for (int k = 0; k < (pools ? 4 : 1); ++k) {
+                float total = pools ? grid_sum(s, image, w, b, o, 2 * r + k / 2, 2 * q + k % 2)
+                                    : grid_sum(s, image, w, b, o, r, q);
+                float mapped = apply_map(f, total);
+                best = k == 0 || mapped > best ? mapped : best;
+                if (!pools) raw[i * out * places + at] = total;
+            }
+            y[i * out * places + at] = best;
         }
         __syncthreads();
     }
 }
 
-void grid_conv(lud_device *device, lud_map f, lud_grid_form form, const lud_conv *shape, const int32_t *code,
-               const float *w, const float *b, float *z, float *y) {
-    int64_t cells = shape->height * shape->width;
-    if (shape->n * cells * shape->channels_out <= 0 || device->failure.status) return;
-    size_t bytes = (size_t)cells * (sizeof(int) + LUD_GRID_MAX_ACTIVE * sizeof(lud_grid_active));
-    if (bytes > 48 * 1024) { // a grid too large for shared memory: the plain way, image by image
-        float *decoded =
-            static_cast<float *>(workspace(device, (size_t)(LUD_GRID_CHANNELS * cells) * sizeof(float)));
-        if (!decoded) return;
-        lud_conv s = *shape;
-        int64_t out = s.channels_out, k = s.kernel;
-        float *raw = z ? z : y;
-        for (int64_t i = 0; i < shape->n; ++i) {
-            grid_decode(device, form, 1, cells, code + i * cells, decoded);
-            each(device, out * cells, [=] __device__(int64_t at) {
-                int64_t o = at / cells, r = at % cells / s.width, q = at % cells % s.width;
-                float total = b ? b[o] : 0;
-                for (int64_t u = 0; u < k; ++u)
-                    for (int64_t v = 0; v < k; ++v) {
-                        int64_t row = r - s.padding + u, column = q - s.padding + v;
-                        if (row < 0 || row >= s.height || column < 0 || column >= s.width) continue;
-                        for (int64_t c = 0; c < LUD_GRID_CHANNELS; ++c)
-                            total += decoded[c * cells + row * s.width + column] *
-                                     w[((o * LUD_GRID_CHANNELS + c) * k + u) * k + v];
-                    }
-                raw[i * out * cells + at] = total;
-                y[i * out * cells + at] = apply_map(f, total);
-            });
-        }
+// A grid too large for shared memory: the plain way, image by image. With `pools` the planes stand in the
+// workspace.
+static void grid_conv_plainly(lud_device *device, lud_map f, bool pools, lud_grid_form form,
+                              const lud_conv *shape, const int32_t *code, const float *w, const float *b,
+                              float *raw, float *y) {
+    const lud_conv s = *shape;
+    const int64_t cells = s.height * s.width, out = s.channels_out, k = s.kernel;
+    float *decoded = static_cast<float *>(
+        workspace(device, (size_t)((LUD_GRID_CHANNELS + (pools ? out : 0)) * cells) * sizeof(float)));
+    if (!decoded) return;
+    for (int64_t i = 0; i < s.n; ++i) {
+        float *to_raw = pools ? decoded + LUD_GRID_CHANNELS * cells : raw + i * out * cells;
+        float *to = pools ? to_raw : y + i * out * cells;
+        grid_decode(device, form, 1, cells, code + i * cells, decoded);
+        each(device, out * cells, [=] __device__(int64_t at) {
+            int64_t o = at / cells, r = at % cells / s.width, q = at % cells % s.width;
+            float total = b ? b[o] : 0;
+            for (int64_t u = 0; u < k; ++u)
+                for (int64_t v = 0; v < k; ++v) {
+                    int64_t row = r - s.padding + u, column = q - s.padding + v;
+                    if (row < 0 || row >= s.height || column < 0 || column >= s.width) continue;
+                    for (int64_t c = 0; c < LUD_GRID_CHANNELS; ++c)
+                        total += decoded[c * cells + row * s.width + column] *
+                                 w[((o * LUD_GRID_CHANNELS + c) * k + u) * k + v];
+                }
+            to_raw[at] = total;
+            to[at] = apply_map(f, total);
+        });
+        if (pools)
+            max_pool(device, out, s.height, s.width, 2, to, y + i * out * (s.height / 2) * (s.width / 2),
+                     nullptr);
+    }
+}
+
+static void grid_conv_by_size(lud_device *device, lud_map f, bool pools, lud_grid_form form,
+                              const lud_conv *shape, const int32_t *code, const float *w, const float *b,
+                              float *raw, float *y) {
+    if (shape->n * shape->height * shape->width * shape->channels_out <= 0 || device->failure.status) return;
+    size_t bytes = (size_t)(shape->height * shape->width) *
+                   (sizeof(int) + LUD_GRID_MAX_ACTIVE * sizeof(lud_grid_active));
+    if (bytes > 48 * 1024) {
+        grid_conv_plainly(device, f, pools, form, shape, code, w, b, raw, y);
         return;
     }
     unsigned blocks = (unsigned)(shape->n < 65536 ? shape->n : 65536);
-    LUD_LAUNCH(grid_conv_kernel, blocks, THREADS, bytes, of(device)->stream, f, form, *shape, (int)cells,
-               code, w, b, z ? z : y, y);
+    LUD_LAUNCH(grid_conv_kernel, blocks, THREADS, bytes, of(device)->stream, f, pools, form, *shape,
+               (int)(shape->height * shape->width), code, w, b, raw, y);
     note(device, cudaGetLastError(), "grid convolution");
+}
+
+void grid_conv(lud_device *device, lud_map f, lud_grid_form form, const lud_conv *shape, const int32_t *code,
+               const float *w, const float *b, float *z, float *y) {
+    grid_conv_by_size(device, f, false, form, shape, code, w, b, z ? z : y, y);
+}
+
+void grid_conv_pool(lud_device *device, lud_map f, lud_grid_form form, const lud_conv *shape,
+                    const int32_t *code, const float *w, const float *b, float *y) {
+    grid_conv_by_size(device, f, true, form, shape, code, w, b, nullptr, y);
 }
 
 // Images in parts; a thread owns one (tap, channel_out) of one part and walks images and cells in order,

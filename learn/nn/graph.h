@@ -64,6 +64,7 @@ typedef struct lud_node {
     lud_conv conv;
     lud_grid_form form;
     lud_reduce reduce;
+    bool pools;   /* GRID_CONV with the pooling behind it, in inference */
     bool partial; /* segments leave rows out */
     int64_t k;    /* heads, group size, pool size, first column */
     int64_t height, width;

@@ -106,6 +106,37 @@ static void share_gradients(const lud_nn *net, int *owner) {
     }
 }
 
+static int readers_of(const lud_nn *net, int value) {
+    int n = 0;
+    for (int i = 0; i < net->n_nodes; i++)
+        for (int k = 0; k < net->nodes[i].n_inputs; k++) n += net->nodes[i].inputs[k] == value;
+    for (int i = 0; i < net->n_values; i++) n += net->values[i].alias == value;
+    return n;
+}
+
+/* Without a backward run nobody reads what a convolution gives its pooling: both are one operation. */
+static void join_pools(lud_nn *net) {
+    int n = 0;
+    for (int i = 0; i < net->n_nodes; i++) {
+        const lud_node *pool = &net->nodes[i];
+        lud_node *conv = NULL;
+        for (int k = 0; k < n && pool->kind == LUD_NODE_MAX_POOL && pool->k == 2; k++)
+            if (net->nodes[k].kind == LUD_NODE_GRID_CONV && net->nodes[k].output == pool->inputs[0])
+                conv = &net->nodes[k];
+        const bool joins = conv && (conv->map.kind == LUD_MAP_RELU || conv->map.kind == LUD_MAP_IDENTITY) &&
+                           conv->evaluation_map.kind == conv->map.kind && !net->values[conv->output].output &&
+                           readers_of(net, conv->output) == 1;
+        if (joins) {
+            conv->pools = true;
+            conv->output = pool->output;
+            conv->kept[0] = conv->kept[1] = -1;
+        } else {
+            net->nodes[n++] = net->nodes[i];
+        }
+    }
+    net->n_nodes = n;
+}
+
 static void extend(int *first, int *last, int time) {
     if (time < *first) *first = time;
     if (time > *last) *last = time;
@@ -222,6 +253,8 @@ lud_status lud_nn_plan(lud_nn *net, lud_nn_mode mode, lud_error *error) {
             mark_gradients(net, marks);
             mark_adds(net, marks);
             share_gradients(net, owner);
+        } else {
+            join_pools(net);
         }
         collect_buffers(net, owner, training, &p, times, times + n);
         for (int i = 0; i < p.n; i++) net->bytes_unshared += p.buffers[i].bytes;

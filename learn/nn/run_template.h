@@ -45,8 +45,11 @@ static void NAME(forward_node)(const lud_nn *net, const lud_node *node) {
         ops->conv2d(device, map, &conv, x, w, b, kept_for_backward, y);
         break;
     case LUD_NODE_GRID_CONV:
-        ops->grid_conv(device, map, node->form, &conv, (const int32_t *)(const void *)x, w, b,
-                       kept_for_backward, y);
+        if (node->pools)
+            ops->grid_conv_pool(device, map, node->form, &conv, (const int32_t *)(const void *)x, w, b, y);
+        else
+            ops->grid_conv(device, map, node->form, &conv, (const int32_t *)(const void *)x, w, b,
+                           kept_for_backward, y);
         break;
     case LUD_NODE_MAX_POOL:
         ops->max_pool(device, n * conv.channels_in, node->height, node->width, node->k, x, y,

@@ -247,9 +247,10 @@ static void grid_conv(case_layout *l, uint64_t seed) {
     l->gradient[0] = l->gradient[1] = true;
     l->out[0] = cells * l->c;
     l->out[1] = cells * LUD_GRID_CHANNELS;
-    l->kept[1] = true;
+    l->out[2] = l->rows * (l->a / 2) * (l->b / 2) * l->c;
+    l->kept[1] = l->kept[2] = true;
     l->index_batch[0] = CASE_ROWS;
-    by_rows(l, 0, 3);
+    by_rows(l, 0, 7);
 }
 static void gather_rows(case_layout *l, uint64_t seed) {
     (void)seed;

@@ -185,6 +185,59 @@ static void images(void **state) {
     }
 }
 
+/* 3 x 3 on images of every width and height that fit into registers, or nearly: few and many filters, with a
+ * bias, through a ReLU that keeps what came before. */
+static void small_images(void **state) {
+    (void)state;
+    static const int filters[] = {1, 7, 16, 17, 20};
+    enum { IMAGES = 2, IN = 3, SIDES = 10, MOST_FILTERS = 20, TAPS = 9 };
+    for (int height = 1; height <= SIDES; height++)
+        for (int width = 1; width <= SIDES; width++) {
+            const int n_filters = filters[(height + width) % 5], cells = height * width,
+                      n = IMAGES * n_filters * cells;
+            const lud_conv shape = {IMAGES, IN, height, width, n_filters, 3, 1, 1};
+            const float *x = numbers(0, IMAGES * IN * cells, -1, 1),
+                        *w = numbers(1, n_filters * IN * TAPS, -1, 1), *b = numbers(2, n_filters, -1, 1);
+            static double raw[IMAGES * MOST_FILTERS * SIDES * SIDES];
+            what = "conv2d of small images";
+            for (int i = 0; i < n; i++) {
+                const int column = i % width, row = i / width % height, filter = i / cells % n_filters,
+                          image = i / cells / n_filters;
+                raw[i] = (double)b[filter];
+                for (int k = 0; k < IN * TAPS; k++) {
+                    const int y = row + k / 3 % 3 - 1, z = column + k % 3 - 1;
+                    if (y < 0 || y >= height || z < 0 || z >= width) continue;
+                    raw[i] += (double)x[(image * IN + k / TAPS) * cells + y * width + z] *
+                              (double)w[filter * IN * TAPS + k];
+                }
+                expected[i] = fmax(raw[i], 0);
+            }
+            ops->conv2d(device, (lud_map){LUD_MAP_RELU, 0, 0}, &shape, x, w, b, fresh(1), fresh(0));
+            check(0, n, expected, 1);
+            check(1, n, raw, 1);
+            ops->conv2d(device, (lud_map){LUD_MAP_RELU, 0, 0}, &shape, x, w, b, NULL, fresh(0));
+            check(0, n, expected, 1);
+        }
+}
+
+/* The largest of squares of two, as when nobody asks where it stood, in rows of every length. */
+static void pooled_pairs(void **state) {
+    (void)state;
+    enum { PLANES = 3, H = 5, WIDEST = 40 };
+    what = "max_pool of pairs";
+    for (int width = 2; width <= WIDEST; width++) {
+        const int columns = width / 2, n = PLANES * (H / 2) * columns;
+        const float *x = numbers(0, PLANES * H * width, -1, 1);
+        for (int i = 0; i < n; i++) {
+            const float *top =
+                x + (i / columns / (H / 2) * H + i / columns % (H / 2) * 2) * width + i % columns * 2;
+            expected[i] = (double)fmaxf(fmaxf(top[0], top[1]), fmaxf(top[width], top[width + 1]));
+        }
+        ops->max_pool(device, PLANES, H, width, 2, x, fresh(0), NULL);
+        check(0, n, expected, 0);
+    }
+}
+
 static void segments(void **state) {
     (void)state;
     static const int32_t offsets[] = {0, 3, 3, 4, 12, ROWS};
@@ -446,7 +499,8 @@ static void graph_attention(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(added),         cmocka_unit_test(products),
-                                       cmocka_unit_test(images),        cmocka_unit_test(segments),
+                                       cmocka_unit_test(images),        cmocka_unit_test(small_images),
+                                       cmocka_unit_test(pooled_pairs),  cmocka_unit_test(segments),
                                        cmocka_unit_test(distributions), cmocka_unit_test(attention),
                                        cmocka_unit_test(rotary),        cmocka_unit_test(graph_attention)};
     return cmocka_run_group_tests(tests, set_up, tear_down);

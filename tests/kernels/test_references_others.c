@@ -457,6 +457,25 @@ static float grid_weights[FILTERS * LUD_GRID_CHANNELS * 25], grid_slopes[IMAGES 
 static float grid_found[IMAGES * FILTERS * CELLS + GUARD], grid_kept[IMAGES * FILTERS * CELLS + GUARD];
 static double slope_sums[FILTERS * LUD_GRID_CHANNELS * 25];
 
+/* The same bits as the largest of every square of y[n][filters][CELLS], which grid_conv made. */
+static void grid_pooling(const lud_conv *s, lud_grid_form form, const int32_t *code, const float *bias,
+                         lud_map map, const float *y) {
+    static float pooled[IMAGES * FILTERS * CELLS + GUARD];
+    const int64_t rows = SIDE / 2, columns = (SIDE + 1) / 2, n = s->n * s->channels_out * rows * columns;
+    for (int64_t i = 0; i < n + GUARD; i++) pooled[i] = untouched;
+    ops->grid_conv_pool(device, map, form, s, code, grid_weights, bias, pooled);
+    what = "grid_conv_pool";
+    for (int64_t i = 0; i < n; i++) {
+        const int64_t r = i / columns % rows, q = i % columns;
+        const float *top = y + i / (rows * columns) * CELLS + 2 * r * (SIDE + 1) + 2 * q,
+                    *bottom = top + SIDE + 1;
+        const float largest = fmaxf(fmaxf(top[0], top[1]), fmaxf(bottom[0], bottom[1]));
+        if (pooled[i] != largest)
+            fail_msg("%s: %ld is %g, not %g", what, (long)i, (double)pooled[i], (double)largest);
+    }
+    for (int64_t i = n; i < n + GUARD; i++) assert_true(pooled[i] == untouched);
+}
+
 /* Against sums over the neighbours of every cell, of all channels. */
 static void grid_convolution(int64_t n, int filters, int kernel, lud_grid_form form, const int32_t *code) {
     const lud_conv shape = {.n = n,
@@ -500,6 +519,8 @@ static void grid_convolution(int64_t n, int filters, int kernel, lud_grid_form f
     }
     for (int64_t i = n_out; i < n_out + GUARD; i++)
         assert_true(grid_found[i] == untouched && grid_kept[i] == untouched);
+    grid_pooling(&shape, form, code, bias, relu, grid_found);
+    grid_pooling(&shape, form, code, bias, (lud_map){LUD_MAP_IDENTITY, 0, 0}, grid_kept);
     what = "grid_conv_backward"; /* added to what is there */
     static float dz[IMAGES * FILTERS * CELLS], dw[FILTERS * LUD_GRID_CHANNELS * 25 + GUARD];
     for (int i = 0; i < n_weights + GUARD; i++) dw[i] = i < n_weights ? 2 : untouched;
