@@ -48,6 +48,7 @@ typedef struct lud_nn_slot {
     bool input;    /* filled by the caller */
     bool output;   /* read by the caller */
     bool gradient; /* a gradient flows through it */
+    bool constant; /* an input that stays as it is, or made of such and of parameters alone */
     size_t offset, gradient_offset;
     const void *bound; /* input: the caller's memory */
 } lud_nn_slot;
@@ -64,9 +65,10 @@ typedef struct lud_node {
     lud_conv conv;
     lud_grid_form form;
     lud_reduce reduce;
-    bool pools;   /* GRID_CONV with the pooling behind it, in inference */
-    bool partial; /* segments leave rows out */
-    int64_t k;    /* heads, group size, pool size, first column */
+    bool constant; /* its output is */
+    bool pools;    /* GRID_CONV with the pooling behind it, in inference */
+    bool partial;  /* segments leave rows out */
+    int64_t k;     /* heads, group size, pool size, first column */
     int64_t height, width;
     int state_axis;
     double factor; /* rate, epsilon, scale, base */
@@ -86,7 +88,8 @@ struct lud_nn {
     lud_node *nodes;
     bool failed; /* memory ran out while declaring */
     bool planned, training_plan;
-    bool training; /* the run in progress */
+    bool training;          /* the run in progress */
+    uint64_t version, held; /* of the parameters: now, and when constant values were computed; 0: unknown */
     uint64_t seed;
     lud_device *device;        /* that runs it, the parameters' unless lud_nn_run_on */
     uint32_t *step;            /* in device memory, so that recorded runs see new values */

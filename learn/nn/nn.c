@@ -165,6 +165,11 @@ int lud_nn_input_on(lud_nn *net, int axis, lud_nn_type type, int64_t width, int6
     return value;
 }
 
+void lud_nn_set_constant(lud_nn *net, int input) {
+    assert(net->values[input].input && !net->planned);
+    net->values[input].constant = true;
+}
+
 int lud_nn_input(lud_nn *net, int64_t width) {
     return lud_nn_input_on(net, 0, LUD_NN_REAL, width, 0);
 }

@@ -55,6 +55,10 @@ int lud_nn_input(lud_nn *net, int64_t width);
 /* The same on any axis and of any type; CSR offsets have one row more than their axis: `extra_rows` 1. */
 int lud_nn_input_on(lud_nn *net, int axis, lud_nn_type type, int64_t width, int64_t extra_rows);
 
+/* Says that what stands in the input, and how many rows it has, stays as it is once it was filled
+ * (lud_nn_hold). */
+void lud_nn_set_constant(lud_nn *net, int input);
+
 /* ---- declaring: layers (parameters `name`.weight, `name`.bias) ---- */
 
 int lud_nn_linear(lud_nn *net, int x, const char *name, int64_t width, lud_map map);
@@ -137,6 +141,10 @@ void lud_nn_output(lud_nn *net, int value);
 lud_status lud_nn_plan(lud_nn *net, lud_nn_mode mode, lud_error *error);
 /* Runs with another set of the same layout (a target copy). A set without gradients cannot run backward. */
 void lud_nn_use(lud_nn *net, lud_parameters *parameters);
+/* Of an inference plan: `version` stands for the parameters. What is made of them and of constant inputs
+ * alone is not computed again while it stays the same. 0, as at first: always. Not with lent or borrowed
+ * memory. */
+void lud_nn_hold(lud_nn *net, uint64_t version);
 /* Reads an input from the caller's memory instead of the planned one; null goes back. */
 void lud_nn_bind(lud_nn *net, int input, const void *memory);
 /* Rows of an axis other than 0, before a run. */

@@ -137,6 +137,18 @@ static void join_pools(lud_nn *net) {
     net->n_nodes = n;
 }
 
+/* A draw is never constant. Aliases follow what they stand for. */
+static void mark_constants(lud_nn *net) {
+    for (int i = 0; i < net->n_nodes; i++) {
+        lud_node *node = &net->nodes[i];
+        node->constant = node->n_inputs > 0 && node->kind != LUD_NODE_DROPOUT;
+        for (int k = 0; k < node->n_inputs; k++)
+            node->constant &=
+                node->inputs[k] >= 0 && net->values[lud_nn_owner(net, node->inputs[k])].constant;
+        net->values[node->output].constant = node->constant;
+    }
+}
+
 static void extend(int *first, int *last, int time) {
     if (time < *first) *first = time;
     if (time > *last) *last = time;
@@ -153,7 +165,7 @@ static void collect_buffers(lud_nn *net, const int *owner, bool training, planne
         last[i] = -1;
         if (net->values[i].input || net->values[i].output) {
             /* filled by the caller before, or read after the run */
-            extend(&first[i], &last[i], net->values[i].input ? 0 : end);
+            extend(&first[i], &last[i], net->values[i].input || net->values[i].constant ? 0 : end);
             extend(&first[i], &last[i], end);
         }
     }
@@ -173,6 +185,11 @@ static void collect_buffers(lud_nn *net, const int *owner, bool training, planne
             if (node->inputs[k] < 0) continue;
             const int input = lud_nn_owner(net, node->inputs[k]);
             extend(&first[input], &last[input], i);
+            if (!training && net->values[input].constant &&
+                !node->constant) { /* may be held from run to run */
+                extend(&first[input], &last[input], 0);
+                extend(&first[input], &last[input], end);
+            }
             if (backward && needs[node->kind].inputs) extend(&first[input], &last[input], back);
         }
     }
@@ -255,6 +272,7 @@ lud_status lud_nn_plan(lud_nn *net, lud_nn_mode mode, lud_error *error) {
             share_gradients(net, owner);
         } else {
             join_pools(net);
+            mark_constants(net);
         }
         collect_buffers(net, owner, training, &p, times, times + n);
         for (int i = 0; i < p.n; i++) net->bytes_unshared += p.buffers[i].bytes;
@@ -283,6 +301,12 @@ void lud_nn_use(lud_nn *net, lud_parameters *parameters) {
     assert(parameters->size == net->parameters->size &&
            parameters->real_bytes == net->parameters->real_bytes);
     net->parameters = parameters;
+    net->held = 0;
+}
+
+void lud_nn_hold(lud_nn *net, uint64_t version) {
+    assert(net->planned && !net->training_plan && !net->borrowed);
+    net->version = version;
 }
 
 void lud_nn_bind(lud_nn *net, int input, const void *memory) {
@@ -367,6 +391,7 @@ void lud_nn_forward(lud_nn *net, int64_t n_rows, bool training) {
         lud_nn_forward_f32(net);
     else
         lud_nn_forward_f64(net);
+    net->held = net->version;
 }
 
 void lud_nn_backward(lud_nn *net) {

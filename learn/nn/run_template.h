@@ -273,7 +273,9 @@ static void NAME(backward_node)(const lud_nn *net, const lud_node *node) {
 }
 
 void NAME(lud_nn_forward)(lud_nn *net) {
-    for (int i = 0; i < net->n_nodes; i++) NAME(forward_node)(net, &net->nodes[i]);
+    const bool holds = net->version && net->held == net->version;
+    for (int i = 0; i < net->n_nodes; i++)
+        if (!holds || !net->nodes[i].constant) NAME(forward_node)(net, &net->nodes[i]);
 }
 
 void NAME(lud_nn_backward)(lud_nn *net) {

@@ -169,6 +169,7 @@ lud_empo_graph lud_empo_declare_inputs(lud_nn *net, const lud_empo_shape *s, int
         g.entry_alone = lud_nn_input_on(net, g.entries, LUD_NN_REAL, 1, 0);
     }
     g.cell_maps = lud_nn_input_on(net, g.cells, LUD_NN_REAL, n_cells, 0);
+    lud_nn_set_constant(net, g.cell_maps);
     return g;
 }
 

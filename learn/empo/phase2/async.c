@@ -122,6 +122,7 @@ static bool may_step(actor_thread *t, int64_t *step) {
     const bool goes_on = !a->stop;
     if (goes_on && t->version != a->version) {
         lud_device_upload(t->device, t->values.target->values, a->weights, a->n_target * sizeof(float));
+        lud_empo_values_changed(&t->values);
         if (t->novelty) lud_empo_novelty_import(t->novelty, a->weights + a->n_target);
         t->version = a->version;
     }

@@ -206,7 +206,10 @@ lud_status lud_empo_values_create(lud_device *device, const lud_empo_features *f
         w->heads = lud_empo_learner_networks(options);
         complete = make_networks(v, seed, &reason) && make_tables(v) && make_staging(v);
     }
-    if (complete) return LUD_OK;
+    if (complete) {
+        lud_empo_values_changed(v);
+        return LUD_OK;
+    }
     lud_empo_values_free(v);
     if (!reason.status) return lud_no_memory(error, "networks and tables");
     if (error) *error = reason;
@@ -578,7 +581,19 @@ lud_status lud_empo_values_power(lud_empo_values *v, int64_t n, const int32_t *c
     return lud_device_check(v->device, error);
 }
 
+/* On the host alone: a recorded run does what it did when it was recorded. */
+void lud_empo_values_changed(lud_empo_values *v) {
+    const struct lud_empo_workspace *w = v->workspace;
+    if (!v->device->backend->host_memory) return;
+    v->version++;
+    for (int i = 0; i < PASSES; i++) {
+        if (w->nets[i]) lud_nn_hold(w->nets[i], v->version);
+        if (w->twins[i]) lud_nn_hold(w->twins[i], v->version);
+    }
+}
+
 void lud_empo_values_copy(lud_empo_values *v, unsigned nets) {
+    if (nets) lud_empo_values_changed(v);
     for (int net = 0; net < LUD_EMPO_NETS; net++) {
         if (!(nets & 1u << net)) continue;
         const size_t length = strlen(lud_empo_net_prefixes[net]);
@@ -603,6 +618,7 @@ void lud_empo_values_visit_policy(lud_empo_values *v, lud_checkpoint *checkpoint
     static const char *const names[LUD_EMPO_NETS] = {"table.v_h_e", "table.x_h", "table.y", "table.q_r",
                                                      "table.v_r"};
     if (v->target) lud_parameters_visit(v->target, "target.", checkpoint);
+    lud_empo_values_changed(v);
     for (int net = 0; net < LUD_EMPO_NETS; net++)
         if (v->tables[net]) lud_empo_table_visit(v->tables[net], names[net], checkpoint);
 }

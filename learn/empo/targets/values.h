@@ -40,6 +40,7 @@ struct lud_empo_values {
 
     /* results of the last run, [n] states */
     int64_t n;
+    uint64_t version; /* of the target networks' parameters, see lud_nn_hold */
     uint64_t n_grown; /* times that memory on the device was taken anew, which makes recorded work void */
     float *v_h_e;     /* [n][n_entries] */
     float *x_h;       /* [n][n_humans] */
@@ -114,6 +115,8 @@ int lud_empo_values_rows_of(const lud_empo_values *values, int net);
 uint64_t lud_empo_values_row_key(const lud_empo_values *values, int net, uint64_t state_key, int k,
                                  const int32_t *goals);
 
+/* To be called whenever the target networks' parameters were changed otherwise than by the functions here. */
+void lud_empo_values_changed(lud_empo_values *values);
 /* Copies what learns to the target networks of these quantities, a bit 1 << LUD_NET_... each. */
 void lud_empo_values_copy(lud_empo_values *values, unsigned nets);
 /* Least X_h where it has no network. */
