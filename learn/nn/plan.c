@@ -114,6 +114,24 @@ static int readers_of(const lud_nn *net, int value) {
     return n;
 }
 
+/* Dropout hands its input on where nothing learns: whoever reads it reads the input. */
+static void pass_dropouts(lud_nn *net) {
+    int n = 0;
+    for (int i = 0; i < net->n_nodes; i++) {
+        const lud_node node = net->nodes[i];
+        if (node.kind != LUD_NODE_DROPOUT || net->values[node.output].output) {
+            net->nodes[n++] = node;
+            continue;
+        }
+        for (int j = i + 1; j < net->n_nodes; j++)
+            for (int k = 0; k < net->nodes[j].n_inputs; k++)
+                if (net->nodes[j].inputs[k] == node.output) net->nodes[j].inputs[k] = node.inputs[0];
+        for (int v = 0; v < net->n_values; v++)
+            if (net->values[v].alias == node.output) net->values[v].alias = node.inputs[0];
+    }
+    net->n_nodes = n;
+}
+
 /* Without a backward run nobody reads what a convolution gives its pooling: both are one operation. */
 static void join_pools(lud_nn *net) {
     int n = 0;
@@ -271,6 +289,7 @@ lud_status lud_nn_plan(lud_nn *net, lud_nn_mode mode, lud_error *error) {
             mark_adds(net, marks);
             share_gradients(net, owner);
         } else {
+            pass_dropouts(net);
             join_pools(net);
             mark_constants(net);
         }
