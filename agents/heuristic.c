@@ -24,23 +24,26 @@ TABLE(option_table, "heuristic", "walks to its goal, opens doors, fetches keys (
 
 enum { MAX_ACTIONS = 16, WORST_COST = 50 };
 
-/* What a thread works with while it looks at one state. */
+/* What a thread works with while it looks at one state. Places are those of cells with a closed border of one
+ * cell around the grid, so that no search leaves it. */
 typedef struct scratch {
     int busy; /* set atomically */
     lud_grid_scene *scene;
-    const uint8_t *closed; /* [cells] of the map in force */
-    float *passing;        /* [cells] cost of passing a cell in this state */
-    float *cost;           /* [cells] of the path from the source, while a search runs */
-    uint32_t *visited;     /* [cells] number of the search that reached the cell */
-    uint32_t search;
-    int32_t *queue; /* [cells] */
+    uint8_t *state; /* the one that the scene shows, once `shows` */
+    bool shows;
+    const uint8_t *closed; /* [places] of the map in force */
+    float *passing;        /* [places] cost of passing a cell in this state */
+    uint8_t *wanted;       /* [places] cells of the goal */
+    float *cost;           /* [places] of the path from the source, while a search runs */
+    uint8_t *seen;         /* [places] closed, or reached by the search */
+    int32_t *queue;        /* [cells] */
 } scratch;
 
 typedef struct heuristic_policy {
     lud_policy policy;
     double beta;
-    int n_cells;
-    uint8_t *closed; /* [n_maps][n_cells] cells that no path passes */
+    int width, n_cells, n_places;
+    uint8_t *closed; /* [n_maps][n_places] cells that no path passes, and the border */
     int still, left, right, forward, pickup, drop, toggle, n_actions; /* action numbers, -1: not in the set */
     int n_scratches;
     scratch *scratches;
@@ -113,37 +116,40 @@ static bool can_stand_on(const lud_grid_scene_cell *cell) {
     }
 }
 
-static bool in_goal(const lud_grid_goal *goal, int x, int y) {
-    return x >= goal->x1 && x <= goal->x2 && y >= goal->y1 && y <= goal->y2;
+static int place_of(const heuristic_policy *self, int x, int y) {
+    return (y + 1) * (self->width + 2) + x + 1;
+}
+
+static void set_goal(view *v, lud_grid_goal goal) {
+    v->goal = goal;
+    memset(v->s->wanted, 0, (size_t)v->self->n_places);
+    for (int y = goal.y1; y <= goal.y2; y++)
+        memset(v->s->wanted + place_of(v->self, goal.x1, y), 1, (size_t)(goal.x2 - goal.x1 + 1));
 }
 
 /* Breadth-first search from (x, y), neighbours in the order south, north, east, west, that carries along the
  * cost of the path. The potential of the cheapest goal cell. */
 static double potential(const view *v, int x, int y) {
-    if (in_goal(&v->goal, x, y)) return 0;
-    static const int order[4] = {LUD_SOUTH, LUD_NORTH, LUD_EAST, LUD_WEST};
     scratch *s = v->s;
-    int width = v->scene->width, source = y * width + x, head = 0, tail = 0;
+    const int source = place_of(v->self, x, y), line = v->self->width + 2;
+    const int order[4] = {line, -line, 1, -1};
+    if (s->wanted[source]) return 0;
     if (s->closed[source]) return -1;
-    int wanted = (v->goal.x2 - v->goal.x1 + 1) * (v->goal.y2 - v->goal.y1 + 1);
+    int head = 0, tail = 0, wanted = (v->goal.x2 - v->goal.x1 + 1) * (v->goal.y2 - v->goal.y1 + 1);
     float best = INFINITY;
-    if (++s->search == 0) { /* after 2^32 searches old marks would look new */
-        memset(s->visited, 0, (size_t)v->self->n_cells * sizeof *s->visited);
-        s->search = 1;
-    }
-    uint32_t search = s->search;
-    s->visited[source] = search;
+    memcpy(s->seen, s->closed, (size_t)v->self->n_places);
+    s->seen[source] = 1;
     s->cost[source] = 0;
     s->queue[tail++] = source;
     while (head < tail && wanted > 0) {
-        int cell = s->queue[head++], cx = cell % width, cy = cell / width;
+        const int from = s->queue[head++];
         for (int i = 0; i < 4; i++) {
-            int nx = cx + lud_step_x(order[i]), ny = cy + lud_step_y(order[i]), next = ny * width + nx;
-            if (!inside(v->scene, nx, ny) || s->closed[next] || s->visited[next] == search) continue;
-            s->visited[next] = search;
-            s->cost[next] = s->cost[cell] + s->passing[next];
+            const int next = from + order[i];
+            if (s->seen[next]) continue;
+            s->seen[next] = 1;
+            s->cost[next] = s->cost[from] + s->passing[next];
             s->queue[tail++] = next;
-            if (!in_goal(&v->goal, nx, ny)) continue;
+            if (!s->wanted[next]) continue;
             if (s->cost[next] < best) best = s->cost[next];
             wanted--;
         }
@@ -259,11 +265,20 @@ static void walk(const view *v, double *p) {
     for (int k = 0; k < self->n_actions; k++) p[k] /= sum;
 }
 
+/* Several people and goals are asked for in a state, one after the other. */
 static view look(const heuristic_policy *self, scratch *s, const uint8_t *state) {
+    const size_t bytes = self->policy.model->layout.state_bytes;
+    const view v = {.self = self, .s = s, .scene = s->scene};
+    if (s->shows && memcmp(s->state, state, bytes) == 0) return v;
+    memcpy(s->state, state, bytes);
+    s->shows = true;
     lud_grid_scene_read(s->scene, self->policy.model, state);
-    s->closed = self->closed + (size_t)s->scene->map * (size_t)self->n_cells;
-    for (int c = 0; c < self->n_cells; c++) s->passing[c] = passing_cost(s->scene, &s->scene->cells[c]);
-    return (view){.self = self, .s = s, .scene = s->scene};
+    s->closed = self->closed + (size_t)s->scene->map * (size_t)self->n_places;
+    const lud_grid_scene_cell *cell = s->scene->cells;
+    for (int y = 0; y < s->scene->height; y++)
+        for (int x = 0, place = place_of(self, 0, y); x < self->width; x++)
+            s->passing[place++] = passing_cost(s->scene, cell++);
+    return v;
 }
 
 /* What the agent does to come to v->goal. */
@@ -271,7 +286,7 @@ static void pursue(view *v, int agent, double *p) {
     const heuristic_policy *self = v->self;
     v->agent = &v->scene->agents[agent];
     if (open_door(v, p) || fetch_key(v, p) || drop_useless_key(v, p)) return;
-    if (in_goal(&v->goal, v->agent->x, v->agent->y) && self->still >= 0) {
+    if (v->s->wanted[place_of(self, v->agent->x, v->agent->y)] && self->still >= 0) {
         turn_or(v, (int)v->agent->direction, self->still, p);
         return;
     }
@@ -284,7 +299,7 @@ static void decide(view *v, int agent, int goal, double *p) {
         for (int k = 0; k < self->n_actions; k++) p[k] = 1.0 / self->n_actions;
         return;
     }
-    v->goal = *goal_of(self->policy.model, agent, goal);
+    set_goal(v, *goal_of(self->policy.model, agent, goal));
     pursue(v, agent, p);
 }
 
@@ -310,7 +325,7 @@ double lud_heuristic_potential(lud_policy *policy, const uint8_t *state, int x, 
     heuristic_policy *self = (heuristic_policy *)policy;
     scratch *s = take_scratch(self);
     view v = look(self, s, state);
-    v.goal = *goal_of(policy->model, agent, goal);
+    set_goal(&v, *goal_of(policy->model, agent, goal));
     double result = potential(&v, x, y);
     give_scratch(s);
     return result;
@@ -321,7 +336,7 @@ void lud_heuristic_walk(lud_policy *policy, const uint8_t *state, int agent, int
     scratch *s = take_scratch(self);
     view v = look(self, s, state);
     const int x = cell % v.scene->width, y = cell / v.scene->width;
-    v.goal = (lud_grid_goal){.x1 = x, .y1 = y, .x2 = x, .y2 = y};
+    set_goal(&v, (lud_grid_goal){.x1 = x, .y1 = y, .x2 = x, .y2 = y});
     pursue(&v, agent, p);
     give_scratch(s);
 }
@@ -329,7 +344,8 @@ void lud_heuristic_walk(lud_policy *policy, const uint8_t *state, int agent, int
 /* An open cell of the map; `of_use`: where something lies or stands that can be used, agents aside. */
 static bool is_destination(const view *v, int c, bool of_use) {
     const lud_grid_type type = top_of(v->scene, &v->scene->cells[c])->type;
-    return !v->s->closed[c] && (!of_use || (type != LUD_EMPTY && type != LUD_FLOOR && type != LUD_GOAL));
+    const int place = place_of(v->self, c % v->self->width, c / v->self->width);
+    return !v->s->closed[place] && (!of_use || (type != LUD_EMPTY && type != LUD_FLOOR && type != LUD_GOAL));
 }
 
 static int count_destinations(const view *v, bool of_use) {
@@ -376,18 +392,21 @@ static void destroy(lud_policy *policy) {
     for (int i = 0; self->scratches && i < self->n_scratches; i++) {
         scratch *s = &self->scratches[i];
         if (s->scene) lud_grid_scene_destroy(s->scene);
-        LUD_FREE(s->passing, s->cost, s->visited, s->queue);
+        LUD_FREE(s->state, s->passing, s->wanted, s->cost, s->seen, s->queue);
     }
     LUD_FREE(self->scratches, self->closed, self);
 }
 
-static bool create_scratch(scratch *s, const lud_model *model, size_t n_cells) {
-    s->scene = lud_grid_scene_create(model);
-    s->passing = calloc(n_cells, sizeof *s->passing);
-    s->cost = calloc(n_cells, sizeof *s->cost);
-    s->visited = calloc(n_cells, sizeof *s->visited);
-    s->queue = calloc(n_cells, sizeof *s->queue);
-    return s->scene && s->passing && s->cost && s->visited && s->queue;
+static bool create_scratch(scratch *s, const heuristic_policy *self) {
+    const size_t n_places = (size_t)self->n_places;
+    s->scene = lud_grid_scene_create(self->policy.model);
+    s->state = malloc(self->policy.model->layout.state_bytes + 1);
+    s->passing = calloc(n_places, sizeof *s->passing);
+    s->wanted = calloc(n_places, sizeof *s->wanted);
+    s->cost = calloc(n_places, sizeof *s->cost);
+    s->seen = calloc(n_places, sizeof *s->seen);
+    s->queue = calloc((size_t)self->n_cells, sizeof *s->queue);
+    return s->scene && s->state && s->passing && s->wanted && s->cost && s->seen && s->queue;
 }
 
 static int find_action(const lud_action_space *space, const char *name) {
@@ -418,24 +437,26 @@ lud_status lud_heuristic_create(const lud_model *model, double beta, lud_policy 
     self->policy = (lud_policy){.kind = &lud_policy_heuristic, .model = model};
     const lud_grid_spec *spec = lud_grid_model_spec(model);
     self->beta = beta;
+    self->width = spec->width;
     self->n_cells = spec->width * spec->height;
+    self->n_places = (spec->width + 2) * (spec->height + 2);
     if (model->layout.n_agents) find_actions(self, &model->layout.actions[0]);
-    size_t n_cells = (size_t)self->n_cells;
     self->n_scratches =
         omp_get_max_threads() > omp_get_num_procs() ? omp_get_max_threads() : omp_get_num_procs();
     self->scratches = calloc((size_t)self->n_scratches, sizeof *self->scratches);
-    self->closed = calloc((size_t)spec->n_maps * n_cells, 1);
+    self->closed = malloc((size_t)spec->n_maps * (size_t)self->n_places);
     bool complete = self->scratches && self->closed;
     for (int i = 0; i < self->n_scratches && complete; i++)
-        complete = create_scratch(&self->scratches[i], model, n_cells);
+        complete = create_scratch(&self->scratches[i], self);
     if (!complete) {
         destroy(&self->policy);
         return lud_no_memory(error, "a policy");
     }
+    memset(self->closed, 1, (size_t)spec->n_maps * (size_t)self->n_places);
     for (int m = 0; m < spec->n_maps; m++)
-        for (size_t c = 0; c < n_cells; c++) {
+        for (int c = 0; c < self->n_cells; c++) {
             lud_grid_type type = spec->maps[m].cells[c].type;
-            self->closed[(size_t)m * n_cells + c] =
+            self->closed[m * self->n_places + place_of(self, c % spec->width, c / spec->width)] =
                 type == LUD_WALL || type == LUD_MAGIC_WALL || type == LUD_LAVA || type == LUD_BUSH;
         }
     *policy = &self->policy;
