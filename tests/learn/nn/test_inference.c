@@ -66,9 +66,9 @@ static size_t run_pooling(const pooling *p, lud_parameters *parameters, lud_nn_m
 static void pools_as_in_training(void **state) {
     (void)state;
     const pooling cases[] = {{LUD_RELU, 2, false, false}, {LUD_LINEAR, 2, false, false},
-                                    {LUD_TANH, 2, false, false}, {LUD_RELU, 3, false, false},
-                                    {LUD_RELU, 2, true, false},  {LUD_RELU, 2, false, true},
-                                    {LUD_LINEAR, 2, true, true}};
+                             {LUD_TANH, 2, false, false}, {LUD_RELU, 3, false, false},
+                             {LUD_RELU, 2, true, false},  {LUD_RELU, 2, false, true},
+                             {LUD_LINEAR, 2, true, true}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         static double trained[3 * MOST], inferred[3 * MOST];
         lud_parameters *parameters = lud_parameters_create(device, false);
