@@ -55,7 +55,7 @@ typedef struct view {
     scratch *s;
     const lud_grid_scene *scene;
     const lud_grid_scene_agent *agent;
-    lud_grid_goal goal;
+    int n_wanted; /* cells of the goal, which the scratch marks */
 } view;
 
 static const lud_grid_goal *goal_of(const lud_model *model, int agent, int goal) {
@@ -121,7 +121,7 @@ static int place_of(const heuristic_policy *self, int x, int y) {
 }
 
 static void set_goal(view *v, lud_grid_goal goal) {
-    v->goal = goal;
+    v->n_wanted = (goal.x2 - goal.x1 + 1) * (goal.y2 - goal.y1 + 1);
     memset(v->s->wanted, 0, (size_t)v->self->n_places);
     for (int y = goal.y1; y <= goal.y2; y++)
         memset(v->s->wanted + place_of(v->self, goal.x1, y), 1, (size_t)(goal.x2 - goal.x1 + 1));
@@ -135,7 +135,7 @@ static double potential(const view *v, int x, int y) {
     const int order[4] = {line, -line, 1, -1};
     if (s->wanted[source]) return 0;
     if (s->closed[source]) return -1;
-    int head = 0, tail = 0, wanted = (v->goal.x2 - v->goal.x1 + 1) * (v->goal.y2 - v->goal.y1 + 1);
+    int head = 0, tail = 0, wanted = v->n_wanted;
     float best = INFINITY;
     memcpy(s->seen, s->closed, (size_t)v->self->n_places);
     s->seen[source] = 1;
@@ -281,7 +281,7 @@ static view look(const heuristic_policy *self, scratch *s, const uint8_t *state)
     return v;
 }
 
-/* What the agent does to come to v->goal. */
+/* What the agent does to come to the goal. */
 static void pursue(view *v, int agent, double *p) {
     const heuristic_policy *self = v->self;
     v->agent = &v->scene->agents[agent];

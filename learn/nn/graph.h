@@ -65,10 +65,9 @@ typedef struct lud_node {
     lud_conv conv;
     lud_grid_form form;
     lud_reduce reduce;
-    bool constant; /* its output is */
-    bool pools;    /* GRID_CONV with the pooling behind it, in inference */
-    bool partial;  /* segments leave rows out */
-    int64_t k;     /* heads, group size, pool size, first column */
+    bool pools;   /* GRID_CONV with the pooling behind it, in inference */
+    bool partial; /* segments leave rows out */
+    int64_t k;    /* heads, group size, pool size, first column */
     int64_t height, width;
     int state_axis;
     double factor; /* rate, epsilon, scale, base */

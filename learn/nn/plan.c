@@ -158,12 +158,11 @@ static void join_pools(lud_nn *net) {
 /* A draw is never constant. Aliases follow what they stand for. */
 static void mark_constants(lud_nn *net) {
     for (int i = 0; i < net->n_nodes; i++) {
-        lud_node *node = &net->nodes[i];
-        node->constant = node->n_inputs > 0 && node->kind != LUD_NODE_DROPOUT;
+        const lud_node *node = &net->nodes[i];
+        bool constant = node->n_inputs > 0 && node->kind != LUD_NODE_DROPOUT;
         for (int k = 0; k < node->n_inputs; k++)
-            node->constant &=
-                node->inputs[k] >= 0 && net->values[lud_nn_owner(net, node->inputs[k])].constant;
-        net->values[node->output].constant = node->constant;
+            constant &= node->inputs[k] >= 0 && net->values[lud_nn_owner(net, node->inputs[k])].constant;
+        net->values[node->output].constant = constant;
     }
 }
 
@@ -203,8 +202,8 @@ static void collect_buffers(lud_nn *net, const int *owner, bool training, planne
             if (node->inputs[k] < 0) continue;
             const int input = lud_nn_owner(net, node->inputs[k]);
             extend(&first[input], &last[input], i);
-            if (!training && net->values[input].constant &&
-                !node->constant) { /* may be held from run to run */
+            const bool meets = net->values[input].constant && !net->values[node->output].constant;
+            if (!training && meets) { /* may be held from run to run */
                 extend(&first[input], &last[input], 0);
                 extend(&first[input], &last[input], end);
             }

@@ -275,7 +275,7 @@ static void NAME(backward_node)(const lud_nn *net, const lud_node *node) {
 void NAME(lud_nn_forward)(lud_nn *net) {
     const bool holds = net->version && net->held == net->version;
     for (int i = 0; i < net->n_nodes; i++)
-        if (!holds || !net->nodes[i].constant) NAME(forward_node)(net, &net->nodes[i]);
+        if (!holds || !net->values[net->nodes[i].output].constant) NAME(forward_node)(net, &net->nodes[i]);
 }
 
 void NAME(lud_nn_backward)(lud_nn *net) {

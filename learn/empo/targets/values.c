@@ -21,8 +21,7 @@ struct lud_empo_workspace {
     int64_t chunk, entries; /* most states and entries at once */
     unsigned heads;         /* networks that exist */
     lud_nn *nets[PASSES];   /* null where there is no such network */
-    lud_nn
-        *twins[PASSES]; /* the same for the second half of the passes, where the device runs two at a time */
+    lud_nn *twins[PASSES];  /* the same for the second half of a run, where the device runs two at a time */
     lud_empo_graph graphs[PASSES];
     lud_empo_staging staging; /* of the states of a run */
     lud_empo_ability ability; /* X_h without its network */
