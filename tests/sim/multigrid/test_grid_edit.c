@@ -16,8 +16,8 @@
 #include "sim/multigrid/edit/grid_edit_check.h"
 #include "sim/multigrid/edit/grid_edit_parts.h"
 #include "sim/multigrid/edit/grid_edit_tools.h"
-#include "sim/scenario.h"
 #include "sim/multigrid/support_grid_edit.h"
+#include "sim/scenario.h"
 
 static lud_grid_thing kind_named(const char *wanted, lud_colour colour) {
     const lud_grid_chances chances = {0.5, 0.1, 1, 0.5};
