@@ -216,6 +216,68 @@ static void test_final_states_and_counters(void **state) {
     walk_destroy(walk);
 }
 
+/* What becomes of environments that are over: they wait for the next step, for a reset, or for nothing. */
+static void test_ends(void **state) {
+    (void)state;
+    walk_model *walk = walk_create(1, 7, 3);
+    walk->slip[0] = 0;
+    static const lud_batch_end ends[] = {LUD_END_RESETS_NEXT, LUD_END_STAYS, LUD_END_GOES_ON};
+    for (int k = 0; k < 3; k++) {
+        lud_batch *batch;
+        assert_int_equal(lud_batch_create(&walk->model, 3, 1, 0, &batch, NULL), LUD_OK);
+        batch->end = ends[k];
+        lud_batch_reset(batch, NULL);
+        uint8_t terminated[3], truncated[3], home[4], start[4], second[4];
+        float rewards[3] = {0};
+        walk_state(walk, 0, (int[]){1}, start);
+        const int32_t actions[] = {2, 1, 2}; /* the one in the middle goes home at once, the others to the limit */
+        const lud_batch_out out = {.rewards = rewards, .terminated = terminated, .truncated = truncated};
+        lud_batch_step(batch, (lud_actions){.discrete = actions}, &out);
+        walk_state(walk, 1, (int[]){0}, home);
+        assert_memory_equal(batch->states + 4, home, 4); /* its last state is still there */
+        assert_true(terminated[1] == 1 && truncated[1] == 0 && terminated[0] == 0 && truncated[0] == 0);
+        assert_int_equal(batch->episode[1], 1);
+        walk_state(walk, 2, (int[]){3}, second);
+
+        for (int e = 0; e < 3; e++) terminated[e] = truncated[e] = 7;
+        for (int e = 0; e < 3; e++) rewards[e] = 7.0f;
+        lud_batch_step(batch, (lud_actions){.discrete = actions}, &out);
+        assert_memory_equal(batch->states, second, 4);
+        assert_memory_equal(batch->states + 8, second, 4);
+        assert_true(terminated[0] == 0 && truncated[2] == 0);
+        assert_int_equal(batch->tick[0], 2);
+        if (ends[k] == LUD_END_RESETS_NEXT) {
+            assert_memory_equal(batch->states + 4, start, 4);
+            assert_true(terminated[1] == 0 && truncated[1] == 0 && rewards[1] == 0.0f);
+            assert_true(batch->tick[1] == 2 && batch->episode_step[1] == 0 && batch->episode[1] == 1);
+        } else if (ends[k] == LUD_END_STAYS) {
+            assert_memory_equal(batch->states + 4, home, 4);
+            assert_true(terminated[1] == 1 && truncated[1] == 0 && rewards[1] == 0.0f);
+            assert_true(batch->tick[1] == 1 && batch->episode_step[1] == 1 && batch->episode[1] == 1);
+        } else {
+            assert_int_equal(batch->tick[1], 2);
+            assert_int_equal(batch->episode_step[1], 2);
+        }
+
+        lud_batch_step(batch, (lud_actions){.discrete = actions}, &out);
+        assert_true(truncated[0] == 1 && terminated[0] == 0 && truncated[2] == 1);
+        if (ends[k] == LUD_END_RESETS_NEXT) {
+            assert_memory_equal(batch->states + 4, home, 4); /* the new episode ends as the one before */
+            assert_int_equal(terminated[1], 1);
+            assert_int_equal(batch->episode[1], 2);
+        }
+        if (ends[k] == LUD_END_STAYS) {
+            lud_batch_step(batch, (lud_actions){.discrete = actions}, &out);
+            assert_true(truncated[0] == 1 && terminated[0] == 0 && terminated[1] == 1 && truncated[1] == 0);
+            lud_batch_reset(batch, NULL); /* nobody waits any more */
+            lud_batch_step(batch, (lud_actions){.discrete = actions}, &out);
+            assert_true(truncated[0] == 0 && terminated[1] == 1 && batch->episode_step[0] == 1);
+        }
+        lud_batch_destroy(batch);
+    }
+    walk_destroy(walk);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_threads_and_splits_agree),
@@ -223,6 +285,7 @@ int main(void) {
         cmocka_unit_test(test_snapshot_continues_bit_for_bit),
         cmocka_unit_test(test_impossible_steps_are_refused),
         cmocka_unit_test(test_final_states_and_counters),
+        cmocka_unit_test(test_ends),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -161,6 +161,106 @@ static void test_goals_are_read(void **unused) {
     lud_arena_destroy(arena);
 }
 
+/* A cell, a rectangle with its edges, and what a team has stored, whoever asks. */
+static void test_goals_are_reached(void **unused) {
+    (void)unused;
+    static const char text[] = "tribes:\n  map: ['1...2', '.....', 'A...B', '.....']\n"
+                               "  teams: [{role: human}, {role: human}]\n"
+                               "goals: [{cell: [2, 1]}, {rectangle: [1, 1, 3, 2], weight: 2}, {stored: 4}]\n";
+    static const double weights[] = {0.25, 0.5, 0.25};
+    lud_arena *arena = lud_arena_create(0);
+    lud_error error = {0};
+    lud_tree *root;
+    lud_model *model;
+    assert_int_equal(lud_tree_read_text(arena, "test", text, strlen(text), &root, &error), LUD_OK);
+    if (lud_tribes_world.parse(&lud_tribes_world, root, "test", 1, &model, &error))
+        fail_msg("%s", error.text);
+    uint8_t *state = calloc(1, model->layout.state_bytes);
+    uint32_t tick = 0;
+    lud_tribes_world.reset(model, (lud_range){.seed = 1, .n = 1, .tick = &tick}, state);
+    for (int agent = 0; agent < 2; agent++) {
+        assert_int_equal(lud_tribes_world.n_goals(model, agent), 3);
+        for (int g = 0; g < 3; g++) {
+            lud_text said = {0};
+            assert_true(lud_tribes_world.goal_weight(model, agent, g) == weights[g]);
+            lud_tribes_world.describe_goal(model, agent, g, &said);
+            assert_string_equal(said.bytes, g == 0   ? "be at (2, 1)"
+                                            : g == 1 ? "be in the rectangle (1, 1) to (3, 2)"
+                                                     : "4 units in the storehouse");
+            lud_text_free(&said);
+        }
+        for (int y = 0; y < 4; y++)
+            for (int x = 0; x < 5; x++) {
+                tribes_put(model, state, agent, x, y, 0, 0, 0);
+                assert_int_equal(lud_tribes_world.achieved(model, state, agent, 0), x == 2 && y == 1);
+                assert_int_equal(lud_tribes_world.achieved(model, state, agent, 1),
+                                 x >= 1 && x <= 3 && y >= 1 && y <= 2);
+            }
+    }
+    for (int units = 2; units < 6; units++) {
+        tribes_put_store(model, state, 1, LUD_GRAIN, 1);
+        tribes_put_store(model, state, 1, LUD_ORE, units - 1);
+        assert_int_equal(lud_tribes_world.achieved(model, state, 1, 2), units >= 4);
+        assert_false(lud_tribes_world.achieved(model, state, 0, 2)); /* that is another team's */
+    }
+    free(state);
+    lud_tribes_world.free(model);
+    lud_arena_destroy(arena);
+}
+
+/* Every free cell is as likely as any other, two agents never share one, and on a map that is full each has
+ * the one that is left. */
+static void test_random_starts(void **unused) {
+    (void)unused;
+    enum { EPISODES = 4000, CELLS = 9, AGENTS = 3 };
+    lud_model *model = tribes_make("  map: ['1~..', '.1A.', '~.1.']\n  teams: [{}]\n  random_start: true\n");
+    const lud_tribes_model *m = lud_tribes_of(model);
+    const size_t bytes = model->layout.state_bytes;
+    uint8_t *states = calloc(EPISODES, bytes);
+    uint32_t *ticks = calloc(EPISODES, sizeof *ticks);
+    int count[AGENTS][12] = {{0}}, free_cells = 0;
+    lud_tribes_world.reset(model, (lud_range){.seed = 8, .n = EPISODES, .tick = ticks}, states);
+    for (int e = 0; e < EPISODES; e++) {
+        int at[AGENTS];
+        for (int i = 0; i < AGENTS; i++) {
+            at[i] = lud_tribes_cell(m, states + (size_t)e * bytes, i);
+            assert_in_range(at[i], 0, 11);
+            count[i][at[i]]++;
+            for (int j = 0; j < i; j++) assert_int_not_equal(at[i], at[j]);
+        }
+        if (e < 10) { /* an environment is by itself what it is among others */
+            uint8_t own[256];
+            assert_true(bytes <= sizeof own);
+            lud_tribes_world.reset(
+                model, (lud_range){.seed = 8, .first_environment = (uint32_t)e, .n = 1, .tick = ticks}, own);
+            assert_memory_equal(own, states + (size_t)e * bytes, bytes);
+        }
+    }
+    for (int c = 0; c < 12; c++) {
+        if (count[0][c] == 0) continue;
+        free_cells++;
+        for (int i = 0; i < AGENTS; i++) /* 5 standard deviations about a ninth */
+            assert_in_range(count[i][c], EPISODES / CELLS - 105, EPISODES / CELLS + 105);
+    }
+    assert_int_equal(free_cells, CELLS); /* neither water nor the storehouse, but the cells of others */
+    free(ticks);
+    free(states);
+    lud_tribes_world.free(model);
+
+    model = tribes_make("  map: ['11', '1A']\n  teams: [{}]\n  random_start: true\n");
+    uint8_t state[256];
+    bool differs = false;
+    for (uint32_t tick = 0; tick < 20; tick++) {
+        int at[AGENTS];
+        lud_tribes_world.reset(model, (lud_range){.seed = 8, .n = 1, .tick = &tick}, state);
+        for (int i = 0; i < AGENTS; i++) at[i] = lud_tribes_cell(lud_tribes_of(model), state, i);
+        assert_true(at[0] + at[1] + at[2] == 0 + 1 + 2 && at[0] != at[1] && at[1] != at[2]);
+        differs |= at[0] != 0;
+    }
+    assert_true(differs);
+    lud_tribes_world.free(model);
+}
+
 static void test_ways_home(void **unused) {
     (void)unused;
     lud_model *model = tribes_make("  map: ['1.~.', 'A.~.', '..~.']\n  teams: [{}]\n");
@@ -259,6 +359,8 @@ int main(void) {
         cmocka_unit_test(test_files_are_written_back),
         cmocka_unit_test(test_random_maps_have_what_is_asked_for),
         cmocka_unit_test(test_goals_are_read),
+        cmocka_unit_test(test_goals_are_reached),
+        cmocka_unit_test(test_random_starts),
         cmocka_unit_test(test_ways_home),
         cmocka_unit_test(test_description_of_an_agent),
         cmocka_unit_test(test_idle_choices),
