@@ -230,7 +230,8 @@ static void test_ends(void **state) {
         uint8_t terminated[3], truncated[3], home[4], start[4], second[4];
         float rewards[3] = {0};
         walk_state(walk, 0, (int[]){1}, start);
-        const int32_t actions[] = {2, 1, 2}; /* the one in the middle goes home at once, the others to the limit */
+        const int32_t actions[] = {2, 1,
+                                   2}; /* the one in the middle goes home at once, the others to the limit */
         const lud_batch_out out = {.rewards = rewards, .terminated = terminated, .truncated = truncated};
         lud_batch_step(batch, (lud_actions){.discrete = actions}, &out);
         walk_state(walk, 1, (int[]){0}, home);

@@ -574,21 +574,23 @@ static void test_problems(void **state) {
     lud_grid_edit_close(edit);
 }
 
-/* Clicks on one point go through what is there: the thing on top, the ground below it, each goal that covers the
- * point, and the top again. Elsewhere they begin anew. */
+/* Clicks on one point go through what is there: the thing on top, the ground below it, each goal that covers
+ * the point, and the top again. Elsewhere they begin anew. */
 static void test_what_is_picked_next(void **state) {
     (void)state;
-    static const char text[] = "ludus: 1\nname: picks\nworld: multigrid\nmultigrid:\n  map: |\n"
-                               "    We We We We We\n    We .. Ay .. We\n    We La .. Ae We\n    We We We We We\n"
-                               "goals: [{rectangle: [1, 1, 2, 2]}, {cell: [2, 1]}, {rectangle: [3, 2, 3, 2]}]\n";
+    static const char text[] =
+        "ludus: 1\nname: picks\nworld: multigrid\nmultigrid:\n  map: |\n"
+        "    We We We We We\n    We .. Ay .. We\n    We La .. Ae We\n    We We We We We\n"
+        "goals: [{rectangle: [1, 1, 2, 2]}, {cell: [2, 1]}, {rectangle: [3, 2, 3, 2]}]\n";
     const lud_grid_pick world = {.kind = LUD_PICK_WORLD};
     lud_grid_edit *edit = edit_open_text(text, 0);
     lud_error error = {0};
     /* of each point: the layers in their order (0, 1), then goals (10 and so on) */
     static const struct {
         int x, y, n, order[4];
-    } points[] = {{0, 0, 1, {0}}, {1, 1, 1, {10}},   {2, 1, 3, {0, 10, 11}}, {3, 1, 0, {0}},
-                  {1, 2, 2, {0, 10}}, {2, 2, 1, {10}}, {3, 2, 2, {0, 12}},     {9, 1, 0, {0}}, {-1, 0, 0, {0}}};
+    } points[] = {{0, 0, 1, {0}},     {1, 1, 1, {10}},    {2, 1, 3, {0, 10, 11}},
+                  {3, 1, 0, {0}},     {1, 2, 2, {0, 10}}, {2, 2, 1, {10}},
+                  {3, 2, 2, {0, 12}}, {9, 1, 0, {0}},     {-1, 0, 0, {0}}};
     for (size_t k = 0; k < sizeof points / sizeof *points; k++) {
         lud_grid_pick pick = world;
         for (int turn = 0; turn < 2 * points[k].n + 1; turn++) {
@@ -607,8 +609,8 @@ static void test_what_is_picked_next(void **state) {
         }
         /* whatever was picked at another point, the first comes first */
         if (points[k].n) {
-            const lud_grid_pick fresh = lud_grid_pick_next(edit, (lud_grid_pick){.kind = LUD_PICK_CELL, .x = 4, .y = 3},
-                                                           points[k].x, points[k].y);
+            const lud_grid_pick fresh = lud_grid_pick_next(
+                edit, (lud_grid_pick){.kind = LUD_PICK_CELL, .x = 4, .y = 3}, points[k].x, points[k].y);
             assert_int_equal(fresh.kind, points[k].order[0] < 10 ? LUD_PICK_CELL : LUD_PICK_GOAL);
         }
     }
