@@ -50,9 +50,9 @@ LAYERS = ("sim", "learn", "kernels")
 LEFT_OUT = re.compile(r"^kernels/(cuda/|device\.|cpu/onednn|cpu/cpu_device|grid_code" + ("" if has_bf16() else "|cpu/products_bf16") + r")|/cuda|device_batch|device_rollout|automatic\.c$|report\.c$|/summary\.c$|"
                       r"overlay\.c$|describe\.c$|options?\.c$|_options\.c$|stability_report|messages?\.c$|sim/large_array|exact_device|"
                       r"particle_upload|f64\.c$|\.cuh?$|_text\.c$|store/events")
-TESTS = ("kernels", "sim", "agents", "learn", "cli")
-# These look for other things: a GPU, documents, signals.
-OTHER_TESTS = re.compile(r"cuda|thread_counts|starved|documents|first_hour|test_cli|examples|fixtures|plot|signals|hosts")
+TESTS = ("kernels", "sim", "agents", "learn", "cli", "render")
+# These look for other things: documents, signals; and what would run on a GPU runs on its emulation, with the same programs.
+OTHER_TESTS = re.compile(r"cuda(?!.*_emulated$)|thread_counts|starved|documents|first_hour|test_cli|examples|fixtures|plot|signals|hosts")
 SANITIZE = "-fsanitize=address,bounds"
 # Processor time of all tests that are tried on one mutant, without it; the quick ones and those of its own room come first.
 MOST_SECONDS = 60
@@ -248,6 +248,8 @@ class Runner:
     def run(self, target, seconds, **environment):
         """What happened; None: it passed. So much processor time is allowed, and of the clock ten times as much."""
         folder = tempfile.mkdtemp(prefix="ludus-mutant-")
+        if "_emulated" in self.mutants.tests[target]:
+            environment["LUDUS_CUDA_MODULE"] = os.path.join(self.mutants.build, "ludus_cuda_emulated.so")
         process = subprocess.Popen(["sh", "-c", f'ulimit -t {int(seconds) + 1} && ulimit -c 0 && exec "$0"', os.path.join(self.mutants.build, target)],
                                    cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, stdin=subprocess.DEVNULL,
                                    start_new_session=True, env=dict(self.environment, TMPDIR=folder, **environment))
