@@ -121,7 +121,8 @@ class Mutants:
             self.numbers += 1
             if reserve:
                 mutant = reserve.pop()
-                if sources.key(mutant, self.texts[mutant.file], self.tokens[mutant.file]) in self.known:
+                if sources.loses_a_macro(mutant.function, self.tokens[mutant.file]) or \
+                        sources.key(mutant, self.texts[mutant.file], self.tokens[mutant.file]) in self.known:
                     self.dropped += 1
                 else:
                     self.chosen[self.numbers] = mutant

@@ -186,6 +186,19 @@ def left_alone(tokens, vectors):
     return found
 
 
+def loses_a_macro(function, tokens):
+    """Whether the function's body ends a macro that it did not begin, so that it cannot stand there twice."""
+    begun, directives = set(), [t.text for t in tokens[function.first:function.last] if t.kind == "directive"]
+    for text in directives:
+        word, _, rest = text.strip().lstrip("# ").partition(" ")
+        name = re.match(r"\w*", rest.strip()).group()
+        if word == "define":
+            begun.add(name)
+        elif word == "undef" and name not in begun:
+            return True
+    return False
+
+
 def statement_end(tokens, at, last):
     """The index of the `;` that ends the statement which begins at `at`, when it is one that can be left out."""
     token = tokens[at]
