@@ -15,13 +15,18 @@
 
 #include <cmocka.h>
 
+#include "agents/rollout.h"
 #include "kernels/cpu/cpu.h"
+#include "learn/runs/run.h"
 #include "learn/support_golden_values.h"
 #include "learn/support_trainings.h"
 #include "learn/train.h"
 
 #define FAMILY LUDUS_SOURCE_DIR "/scenarios/proof/family_tree.yaml"
 #define BALLS  LUDUS_SOURCE_DIR "/scenarios/multigrid/collect_balls.yaml"
+#define PARTICLE_WORLD(section)                                                                              \
+    "ludus: 1\nname: t\nworld: particle\nparticle: {" section ", episode_length: 4}\n"                       \
+    "run: {environments: 3, seed: 5}\n"
 #define PARTICLE(section, learner)                                                                           \
     "ludus: 1\nname: t\nworld: particle\nparticle: {" section ", episode_length: 4}\n"                       \
     "run: {environments: 3, seed: 5}\nlearner: {type: graph-mappo, automatic: false, rollout_length: 6, "    \
@@ -46,14 +51,20 @@
     "    We We We We We\n    We Ay Ae .. We\n    We We .. We We\n    We We We We We\n"                       \
     "  max_steps: 5\n  actions: small\n"                                                                     \
     "goals: [{cell: [1, 1]}, {cell: [2, 1]}, {cell: [3, 1]}, {cell: [2, 2]}]\n"
-#define EMPO(more)                                                                                           \
-    CORRIDOR                                                                                                 \
-    "learner:\n  type: empo-phase2\n  automatic: false\n  zeta: 2\n  eta: 1.1\n  gamma_h: 0.95\n  gamma_r: " \
-    "0.97\n  beta_r: 3\n"                                                                                    \
+#define TWO_PEOPLE_MAP                                                                                       \
+    "    We We We We We We\n    We Ay Ae .. Ay We\n    We We .. .. We We\n    We We We We We We\n"           \
+    "  max_steps: 5\n  actions: small\n"                                                                     \
+    "goals: [{cell: [1, 1]}, {cell: [2, 1]}, {cell: [3, 2]}]\n"
+#define TWO_PEOPLE "ludus: 1\nname: three\nworld: multigrid\nmultigrid:\n  map: |\n" TWO_PEOPLE_MAP
+#define STAGES                                                                                               \
     "  num_training_steps: 24\n  updates_per_iteration: 8\n  batch_size: 6\n"                                \
     "  warmup_v_h_e_steps: 4\n  warmup_x_h_steps: 4\n  warmup_u_r_steps: 4\n  warmup_q_r_steps: 4\n"         \
     "  warmup_v_r_steps: 2\n  beta_r_rampup_steps: 2\n  v_h_e_target_update_interval: 3\n"                   \
-    "  q_r_target_update_interval: 2\n  buffer_size: 40\n  environments: 2\n" more
+    "  q_r_target_update_interval: 2\n  buffer_size: 40\n  environments: 2\n"
+#define EMPO(more)                                                                                           \
+    CORRIDOR                                                                                                 \
+    "learner:\n  type: empo-phase2\n  automatic: false\n  zeta: 2\n  eta: 1.1\n  gamma_h: 0.95\n  gamma_r: " \
+    "0.97\n  beta_r: 3\n" STAGES more
 #define EMPO_NETS "  hidden_dim: 8\n  goal_feature_dim: 4\n"
 #define PEOPLE(more)                                                                                         \
     CORRIDOR                                                                                                 \
@@ -61,8 +72,9 @@
     "  num_training_steps: 24\n  updates_per_iteration: 8\n  batch_size: 6\n  buffer_size: 40\n"             \
     "  environments: 2\n  target_update_interval: 3\n  epsilon_h_decay_steps: 10\n" more
 
-#define KEY   LUDUS_SOURCE_DIR "/scenarios/empo/fetch_the_key.yaml"
-#define ROOMS LUDUS_SOURCE_DIR "/scenarios/empo/beyond/two_locked_rooms.yaml"
+#define KEY        LUDUS_SOURCE_DIR "/scenarios/empo/fetch_the_key.yaml"
+#define TWO_TRIBES LUDUS_SOURCE_DIR "/scenarios/tribes/raid.yaml"
+#define ROOMS      LUDUS_SOURCE_DIR "/scenarios/empo/beyond/two_locked_rooms.yaml"
 #define MET(memory)                                                                                          \
     "learner={type: empo-phase2, gamma_h: 0.98, beta_r: 30, zeta: 2, eta: 1.1, hidden_dim: 8, "              \
     "goal_feature_dim: 4, num_training_steps: 60, updates_per_iteration: 20, batch_size: 6, "                \
@@ -303,6 +315,159 @@ static const golden_case cases[] = {
      FAMILY,
      {"learner={type: kge, scorer: rotate, dimension: 3, negatives: 4, epochs: 2, loss: bce, "
       "evaluation: {every: 1, queries: 5}}"}},
+    {"empo, other theory",
+     TWO_PEOPLE
+     "learner:\n  type: empo-phase2\n  automatic: false\n  zeta: 1.5\n  eta: 1.3\n  xi: 1.4\n  "
+     "aggregate: sum\n  reward_weight: one\n  terminal_value: -0.001\n  rho_h: 0.05\n  rho_r: 0.03\n"
+     "  optimistic: true\n  beta_r: 4\n" STAGES EMPO_NETS "  x_h_goals: 2\n",
+     NULL,
+     {NULL}},
+    {"empo, two people in expectation",
+     TWO_PEOPLE "learner:\n  type: empo-phase2\n  automatic: false\n  zeta: 2\n  eta: 1.1\n  xi: 1.2\n"
+                "  gamma_h: 0.9\n  gamma_r: 0.95\n  beta_r: 4\n  u_r_use_network: true\n"
+                "  v_r_use_network: true\n  expected_people: true\n" STAGES EMPO_NETS,
+     NULL,
+     {NULL}},
+    {"empo, rates and limits",
+     EMPO(EMPO_NETS
+          "  u_r_use_network: true\n  v_r_use_network: true\n  x_h_use_network: true\n  lr_v_h_e: 2e-3\n"
+          "  lr_x_h: 3e-3\n  lr_u_r: 4e-3\n  lr_q_r: 5e-3\n  lr_v_r: 6e-3\n  use_sqrt_lr_decay: false\n"
+          "  v_h_e_weight_decay: 0.01\n  x_h_weight_decay: 0.02\n  u_r_weight_decay: 0.03\n"
+          "  q_r_weight_decay: 0.04\n  v_r_weight_decay: 0.05\n  v_h_e_grad_clip: 0.02\n  x_h_grad_clip: "
+          "0.03\n"
+          "  u_r_grad_clip: 0.04\n  q_r_grad_clip: 0.05\n  v_r_grad_clip: 0.06\n"
+          "  auto_grad_clip_reference_lr: 1e-3\n  x_h_target_update_interval: 4\n"
+          "  u_r_target_update_interval: 5\n  v_r_target_update_interval: 6\n  v_h_e_dropout: 0.1\n"
+          "  x_h_dropout: 0.15\n  u_r_dropout: 0.2\n  q_r_dropout: 0.25\n  v_r_dropout: 0.3\n"
+          "  exact_max_states: 0\n"),
+     NULL,
+     {NULL}},
+    {"empo, otherwise curious",
+     EMPO(EMPO_NETS
+          "  use_rnd: true\n  rnd_feature_dim: 4\n  rnd_hidden_dim: 8\n  use_human_action_rnd: true\n"
+          "  rnd_bonus_coef_r: 0.4\n  rnd_bonus_coef_h: 0.3\n  lr_rnd: 2e-3\n  rnd_weight_decay: 0.02\n"
+          "  rnd_grad_clip: 0.05\n  rnd_normalization_decay: 0.8\n  rnd_use_adaptive_lr: true\n"
+          "  rnd_adaptive_lr_scale: 3\n  rnd_adaptive_lr_min: 0.5\n  rnd_adaptive_lr_max: 2\n"
+          "  epsilon_r_start: 0.5\n  epsilon_r_end: 0.2\n  epsilon_r_decay_steps: 7\n  epsilon_h_start: 0.4\n"
+          "  epsilon_h_end: 0.3\n  restart_prob: 0.5\n  restart_states: 3\n  buffer_memory: 1M\n"),
+     NULL,
+     {NULL}},
+    {"empo, curious in plain units",
+     EMPO(EMPO_NETS "  use_rnd: true\n  rnd_feature_dim: 4\n  rnd_hidden_dim: 8\n  normalize_rnd: false\n"),
+     NULL,
+     {NULL}},
+    {"empo, some tables",
+     EMPO(EMPO_NETS "  use_lookup_tables: true\n  use_lookup_v_h_e: false\n  use_lookup_u_r: true\n  "
+                    "use_lookup_v_r: false\n"
+                    "  u_r_use_network: true\n  v_r_use_network: true\n  lookup_default_x_h: 0.01\n  "
+                    "lookup_default_y: 3\n"
+                    "  lookup_default_q_r: -2\n  lookup_lr: 0.3\n"),
+     NULL,
+     {NULL}},
+    {"empo, tables from other values",
+     EMPO("  use_lookup_tables: true\n  use_lookup_u_r: false\n  u_r_use_network: true\n  v_r_use_network: "
+          "true\n"
+          "  lookup_default_v_h_e: 0.3\n  lookup_default_v_r: -3\n  lookup_use_adaptive_lr: true\n"
+          "  lookup_adaptive_lr_min: 0.4\n" EMPO_NETS),
+     NULL,
+     {NULL}},
+    {"empo, dormant units",
+     EMPO(EMPO_NETS "  plasticity_diagnostics_interval: 4\n  plasticity_diagnostics_batch_size: 5\n"
+                    "  plasticity_dormant_tau: 0.6\n"),
+     NULL,
+     {NULL}},
+    {"empo, states met, begun anywhere",
+     NULL,
+     KEY,
+     {MET("24M"), "learner.training_steps_per_env_step=0.05", "learner.restart_prob=0.7",
+      "learner.restart_from=successors", "learner.restart_choices=3"}},
+    {"empo, states met, begun where others acted",
+     NULL,
+     KEY,
+     {MET("24M"), "learner.training_steps_per_env_step=0.05", "learner.restart_prob=0.7",
+      "learner.restart_from=visited", "learner.restart_choices=2"}},
+    {"people, other theory",
+     "ludus: 1\nname: three\nworld: multigrid\nmultigrid:\n  map: |\n" TWO_PEOPLE_MAP
+     "learner:\n  type: empo-phase1\n  rho_h: 0.08\n  optimistic: true\n  beta_h: 3\n"
+     "  buffer_memory: 1M\n  epsilon_h_start: 0.6\n  epsilon_h_end: 0.2\n  lr_q_h: 2e-3\n  lr_marginal: "
+     "3e-3\n"
+     "  grad_clip: 0.1\n" EMPO_NETS
+     "  num_training_steps: 24\n  updates_per_iteration: 8\n  batch_size: 6\n  buffer_size: 40\n"
+     "  environments: 2\n  target_update_interval: 3\n  epsilon_h_decay_steps: 10\n",
+     NULL,
+     {NULL}},
+    {"mappo, other networks",
+     PARTICLE(
+         NAVIGATION("discrete"),
+         "recurrent: true, chunk_length: 3, tanh: true, orthogonal: false, feature_normalisation: false, "
+         "output_gain: 0.3, critic_learning_rate: 0.003, entropy_coefficient: 0.05, advantage_floor: "
+         "0.5, " SMALL),
+     NULL,
+     {NULL}},
+    {"mappo, three shares, apollo",
+     PARTICLE(NAVIGATION("continuous"),
+              "recurrent: false, shares: 3, optimiser: {type: apollo, rank: 2, projection_gap: 2}, " SMALL),
+     NULL,
+     {NULL}},
+    {"mappo, grid, more convolutions",
+     NULL,
+     BALLS,
+     {"run.environments=2", "learner={" GRID_SMALL ", recurrent: false, convolutions: 3}"}},
+    {"proof, two shares, other limits",
+     NULL,
+     FAMILY,
+     {PROOF_NET("hidden: 16, dropout: 0, states: concat"), PROOF_SET, "learner.shares=2",
+      "learner.clip_range=0.05", "learner.max_grad_norm=0.05",
+      "learner.optimiser={type: adamw, weight_decay: 0.02}"}},
+    {"embeddings, transe",
+     NULL,
+     FAMILY,
+     {"learner={type: kge, scorer: transe, norm: 2, margin: 5, dimension: 3, negatives: 4, epochs: 2, "
+      "bernoulli: false, max_grad_norm: 0.1, shares: 2, loss: self_adversarial, alpha: 0.5, "
+      "evaluation: {every: 1, queries: 5}}"}},
+    {"embeddings, transe by absolute values",
+     NULL,
+     FAMILY,
+     {"learner={type: kge, scorer: transe, norm: 1, dimension: 3, negatives: 4, epochs: 2, loss: bce, "
+      "evaluation: {every: 1, queries: 5}}"}},
+    {"embeddings, short ones",
+     NULL,
+     FAMILY,
+     {"learner={type: kge, scorer: rotate, dimension: 3, negatives: 4, epochs: 2, max_modulus: 0.4, "
+      "evaluation: {every: 1, queries: 5}}"}},
+    {"ticks, a critic",
+     PARTICLE_WORLD(
+         NAVIGATION("discrete")) "learner: {type: ticks, ticks: 60, ticks_per_iteration: 3, "
+                                 "evaluation_episodes: 3, shares: 2, "
+                                 "baseline: {type: critic}, critic_ticks: 9, critic_learning_rate: 0.004, "
+                                 "entropy_coefficient: 0.03, "
+                                 "standardise: false, max_rows: 5, normaliser: popart, normaliser_beta: 0.9, "
+                                 "policy: {hidden_size: 16, encoder: mlp}}\n",
+     NULL,
+     {NULL}},
+    {"ticks, a team learns",
+     NULL,
+     TWO_TRIBES,
+     {"run.environments=2", "learner={type: ticks, ticks: 24, ticks_per_iteration: 3, evaluation_episodes: "
+                            "2, training_teams: [raiders], "
+                            "baseline: {type: critic}, policy: {hidden_size: 16, encoder: mlp}}"}},
+    {"clone, over positions, an ensemble",
+     PARTICLE_WORLD(NAVIGATION(
+         "discrete")) "learner: {type: clone, steps: 6, report_every: 2, batch: 16, windows: {horizon: 3}, "
+                      "average_positions: true, "
+                      "shares: 2, ensemble: true, ensemble_decay: 0.5, evaluation_episodes: 6, dagger: "
+                      "{rounds: 2, labels: 24, "
+                      "environments: 3, expert: random}, network: {hidden_size: 16, encoder: mlp}}\n",
+     NULL,
+     {NULL}},
+    {"clone, bounded numbers, carried out",
+     PARTICLE_WORLD(NAVIGATION(
+         "continuous")) "learner: {type: clone, steps: 6, report_every: 2, batch: 16, windows: {horizon: 3}, "
+                        "normalisation: bounds_q99, execute: 2, evaluation_episodes: 6, dagger: {rounds: 1, "
+                        "labels: 24, "
+                        "environments: 3, expert: random}, network: {hidden_size: 16, encoder: mlp}}\n",
+     NULL,
+     {NULL}},
 };
 
 /* Trainings of support_trainings.c that none of the above is like; named after them. */
@@ -337,6 +502,7 @@ enum { MAX_PARTS = 4096 };
 typedef struct parts {
     part items[MAX_PARTS];
     int n_tensors, n; /* columns lie behind the tensors */
+    uint64_t played;
 } parts;
 
 static int by_hash(const void *a, const void *b) {
@@ -413,30 +579,78 @@ static void add_metrics(parts *p, const char *folder) {
     fclose(file);
 }
 
+static lud_status read_scenario(const golden_case *c, const char *threads, lud_scenario **scenario,
+                                lud_error *error) {
+    const char *set[17];
+    int n_set = 0;
+    for (; c->set[n_set]; n_set++) set[n_set] = c->set[n_set];
+    set[n_set++] = threads;
+    return c->text ? lud_scenario_read("golden.yaml", c->text, strlen(c->text), set, n_set, scenario, error)
+                   : lud_scenario_load(c->file, set, n_set, scenario, error);
+}
+
+/* What the run's agents do, where others can use it: states and actions of some steps in some environments.
+ * What cannot act says so. */
+static uint64_t play(const golden_case *c, const char *folder, const char *threads) {
+    enum { ENVIRONMENTS = 3, STEPS = 12 };
+    lud_error error = {0};
+    lud_scenario *scenario = NULL;
+    lud_run run = {0};
+    lud_runner runner = {0};
+    uint64_t hash = 0;
+    if (read_scenario(c, threads, &scenario, &error)) fail_msg("%s: %s", c->name, error.text);
+    if (lud_run_open(folder, scenario, &run, &error)) return XXH3_64bits("none", 4);
+    const lud_layout *layout = &run.scenario->model->layout;
+    if (lud_runner_create(run.scenario->model, run.cast, ENVIRONMENTS, 77, 0, &runner, &error))
+        fail_msg("%s: %s", c->name, error.text);
+    if (lud_runner_tell(&runner, false, &error)) fail_msg("%s: %s", c->name, error.text);
+    lud_runner_start(&runner);
+    for (int t = 0; t < STEPS; t++) {
+        lud_runner_step(&runner);
+        const size_t chosen = ENVIRONMENTS * (size_t)layout->n_agents;
+        for (size_t i = 0; i < chosen; i++)
+            if (isnan(runner.log_probs[i])) runner.log_probs[i] = 1.0f; /* whatever kind it is */
+        hash = XXH3_64bits_withSeed(runner.log_probs, chosen * sizeof *runner.log_probs, hash);
+        if (runner.discrete && lud_max_discrete(layout) > 0)
+            hash = XXH3_64bits_withSeed(runner.discrete, chosen * sizeof *runner.discrete, hash);
+        if (runner.continuous && lud_max_continuous(layout) > 0)
+            hash = XXH3_64bits_withSeed(runner.continuous,
+                                        sizeof *runner.continuous * ENVIRONMENTS * (size_t)layout->n_agents *
+                                            (size_t)lud_max_continuous(layout),
+                                        hash);
+        hash = XXH3_64bits_withSeed(runner.batch->states, ENVIRONMENTS * layout->state_bytes, hash);
+        lud_runner_renew(&runner);
+    }
+    lud_runner_destroy(&runner);
+    lud_run_close(&run);
+    return hash;
+}
+
 /* Trains into a folder of its own and takes in what it wrote. */
 static void train(const golden_case *c, const char *choice, int n_threads, parts *p) {
     char folder[] = "/tmp/ludus-golden-XXXXXX", threads[32], command[64];
-    const char *set[17];
-    int n_set = 0;
     lud_error error = {0};
     lud_scenario *scenario = NULL;
     lud_device *device = NULL;
     lud_learner *learner = NULL;
     lud_train_result result;
-    for (; c->set[n_set]; n_set++) set[n_set] = c->set[n_set];
     snprintf(threads, sizeof threads, "run.threads=%d", n_threads);
-    set[n_set++] = threads;
-    const lud_status status =
-        c->text ? lud_scenario_read("golden.yaml", c->text, strlen(c->text), set, n_set, &scenario, &error)
-                : lud_scenario_load(c->file, set, n_set, &scenario, &error);
-    if (status) fail_msg("%s: %s", c->name, error.text);
+    if (read_scenario(c, threads, &scenario, &error)) fail_msg("%s: %s", c->name, error.text);
     if (lud_scenario_device(scenario, choice, &device, &error)) fail_msg("%s: %s", c->name, error.text);
     if (device->backend->host_memory && n_threads > 1) ((lud_cpu *)device)->work_per_thread = 1;
     if (lud_learner_create(scenario, device, &learner, &error)) fail_msg("%s: %s", c->name, error.text);
     assert_non_null(mkdtemp(folder));
-    const lud_train_options options = {.folder = folder};
+    lud_carried carried = {0};
+    char *configuration = NULL;
+    lud_arena *arena = lud_arena_create(0);
+    if (lud_train_configuration(scenario, learner, folder, false, arena, &carried, &configuration, &error))
+        fail_msg("%s: %s", c->name, error.text);
+    const lud_train_options options = {
+        .folder = folder, .configuration = configuration, .carried = &carried, .model = scenario->model};
     if (lud_train(learner, &options, &result, &error)) fail_msg("%s: %s", c->name, error.text);
     assert_in_range(result.iterations, 2, 20);
+    lud_carried_free(&carried);
+    lud_arena_destroy(arena);
     lud_learner_destroy(learner);
     if (lud_device_failure(device)) fail_msg("%s: %s", c->name, lud_device_failure(device));
     lud_device_close(device);
@@ -444,6 +658,7 @@ static void train(const golden_case *c, const char *choice, int n_threads, parts
     p->n_tensors = p->n = 0;
     add_tensors(p, folder);
     add_metrics(p, folder);
+    p->played = strcmp(choice, "cpu") == 0 ? play(c, folder, threads) : 0;
     snprintf(command, sizeof command, "rm -r %s", folder);
     assert_int_equal(system(command), 0);
 }
@@ -481,16 +696,17 @@ static void check(void **state) {
     train(&t->c, t->device, t->n_threads, &p);
     const uint64_t checkpoint = combined(p.items, p.n_tensors),
                    metrics = combined(p.items + p.n_tensors, p.n - p.n_tensors);
-    const bool same = value && value->checkpoint == checkpoint && value->metrics == metrics;
+    const bool same =
+        value && value->checkpoint == checkpoint && value->metrics == metrics && value->played == p.played;
     if (is_printing() || !same) {
-        printf("{\"%s\", \"%s\", 0x%016llx, 0x%016llx},\n", t->c.name, t->device,
-               (unsigned long long)checkpoint, (unsigned long long)metrics);
+        printf("{\"%s\", \"%s\", 0x%016llx, 0x%016llx, 0x%016llx},\n", t->c.name, t->device,
+               (unsigned long long)checkpoint, (unsigned long long)metrics, (unsigned long long)p.played);
         print_parts(&t->c, &p);
     }
     if (same || is_printing()) return;
-    fail_msg("%s%s%s not what is known", value->checkpoint != checkpoint ? "the checkpoint" : "",
-             value->checkpoint != checkpoint && value->metrics != metrics ? " and " : "",
-             value->metrics != metrics ? "the metrics are" : " is");
+    fail_msg("not what is known:%s%s%s", value->checkpoint != checkpoint ? " the checkpoint" : "",
+             value->metrics != metrics ? " the metrics" : "",
+             value->played != p.played ? " what its agents do" : "");
 }
 
 /* Whether the processor, or one emulated, computes the known bytes; a message says why not. */

@@ -1,9 +1,10 @@
 /* Small trainings of every learner whose results are known to the last bit: what a change of shape must not
  * change.
  *
- * What is compared is a run's checkpoint and its metrics, as lud_train writes them. Every tensor's bytes are
- * hashed (XXH3), the hashes are sorted and hashed again, so that a tensor may get another name or place, and
- * nothing else; columns of metrics.csv likewise, as they are printed. Seconds are left out.
+ * What is compared is a run's checkpoint and its metrics, as lud_train writes them, and (on the CPU) what its
+ * agents do in a few steps of others' environments. Every tensor's bytes are hashed (XXH3), the hashes are
+ * sorted and hashed again, so that a tensor may get another name or place, and nothing else; columns of
+ * metrics.csv likewise, as they are printed. Seconds are left out.
  *
  * Bytes are those of one instruction set, AVX2, in Ludus (LUDUS_CPU) and in oneDNN (ONEDNN_MAX_CPU_ISA), with
  * any number of threads, optimised or not, compiled by GCC or clang. What they rest on beside the code:
