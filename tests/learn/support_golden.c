@@ -445,6 +445,13 @@ static const golden_case cases[] = {
                                  "policy: {hidden_size: 16, encoder: mlp}}\n",
      NULL,
      {NULL}},
+    {"ticks, by importance",
+     PARTICLE_WORLD(NAVIGATION("discrete")) "learner: {type: ticks, ticks: 60, ticks_per_iteration: 3, "
+                                            "evaluation_episodes: 3, gate: {mode: importance, rate: 0.3, "
+                                            "warmup_experiences: 0}, baseline: {type: critic}, "
+                                            "policy: {hidden_size: 16, encoder: mlp}}\n",
+     NULL,
+     {NULL}},
     {"ticks, a team learns",
      NULL,
      TWO_TRIBES,

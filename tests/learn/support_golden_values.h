@@ -76,6 +76,7 @@ static const golden_value values[] = {
     {"embeddings, transe by absolute values", "cpu", 0x00c3244f5d75cae8, 0x42c4a21d95d2db17, 0xe9ad957e16e269dc},
     {"embeddings, short ones", "cpu", 0x38e59db29761cd37, 0x86fab0bcd2a57743, 0xe9ad957e16e269dc},
     {"ticks, a critic", "cpu", 0x0f9679dfc30e0150, 0x3830df944431ea01, 0x1e793ed12bfd7062},
+    {"ticks, by importance", "cpu", 0x66f93622241699e1, 0xd248b170f796ac06, 0x884e1e7b4e02de37},
     {"ticks, a team learns", "cpu", 0xfda62658d4b27d83, 0xb47d6f611ab4a676, 0xad2209bd73e7d902},
     {"clone, over positions, an ensemble", "cpu", 0x4f285b91e6385d89, 0x45a89af12cf6e57b, 0x39c6ea53e0969592},
     {"clone, bounded numbers, carried out", "cpu", 0xd394134d85e33bf4, 0xa39004942cd50b12, 0x113af7bcb9d162d3},

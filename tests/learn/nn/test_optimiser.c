@@ -252,11 +252,95 @@ static void groups_take_what_is_left(void **state) {
     lud_device_close(device);
 }
 
+/* ---- names and sizes ---- */
+
+static void names_of_low_rank_parameters(void **state) {
+    (void)state;
+    static const struct {
+        const char *name;
+        int n_dimensions;
+        bool by_name, by_exclusion;
+    } cases[] = {{"layers.0.q_proj.weight", 2, true, true},
+                 {"layers.0.q_proj.bias", 1, false, false},
+                 {"k_proj", 3, true, false},
+                 {"a.v_proj", 2, true, true},
+                 {"o_proj", 2, true, true},
+                 {"mlp.gate_proj", 2, true, true},
+                 {"mlp.up_proj", 2, true, true},
+                 {"mlp.down_proj", 2, true, true},
+                 {"c_attn", 2, true, true},
+                 {"c_proj", 2, true, true},
+                 {"c_fc", 2, true, true},
+                 {"w1", 2, true, true},
+                 {"w2", 2, true, true},
+                 {"w3", 2, true, true},
+                 {"w4", 2, false, true},
+                 {"Q_PROJ", 2, false, true},
+                 {"actor.out", 2, false, true},
+                 {"actor.out", 1, false, false},
+                 {"word_EMBEDding", 2, false, false},
+                 {"LM_Head.w1", 2, true, false},
+                 {"LayerNorm.weight", 2, false, false},
+                 {"norm", 2, false, false}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        assert_int_equal(lud_low_rank_by_name(cases[i].name, cases[i].n_dimensions), cases[i].by_name);
+        assert_int_equal(lud_low_rank_by_exclusion(cases[i].name, cases[i].n_dimensions),
+                         cases[i].by_exclusion);
+    }
+}
+
+static void numbers_of_state(void **state) {
+    (void)state;
+    assert_int_equal(lud_optimiser_state_numbers(LUD_OPTIMISER_SGD, 30, 50, 4), 0);
+    assert_int_equal(lud_optimiser_state_numbers(LUD_OPTIMISER_ADAM, 30, 50, 4), 2 * 30 * 50);
+    assert_int_equal(lud_optimiser_state_numbers(LUD_OPTIMISER_ADAMW, 30, 50, 4), 2 * 30 * 50);
+    assert_int_equal(lud_optimiser_state_numbers(LUD_OPTIMISER_APOLLO, 30, 50, 4), 2 * 50 * 4 + 2);
+    assert_int_equal(lud_optimiser_state_numbers(LUD_OPTIMISER_APOLLO_MINI, 50, 30, 1), 2 * 50 + 2);
+}
+
+/* A gradient that is not finite is told with the parameter that has it, the first one, and the update. */
+static void unreal_gradients_are_told(void **state) {
+    (void)state;
+    static const char *const names[] = {"first", "second", "third"};
+    for (int where = 0; where < 3; where++)
+        for (int kind = 0; kind < 2; kind++) {
+            lud_error error = {0};
+            lud_device *device = NULL;
+            assert_int_equal(lud_device_open("cpu", 1, &device, &error), LUD_OK);
+            lud_parameters *parameters = lud_parameters_create(device, false);
+            for (int i = 0; i < 3; i++)
+                lud_parameters_add(parameters, names[i], 1, (const int64_t[]){4},
+                                   (lud_init){.kind = LUD_INIT_CONSTANT});
+            assert_int_equal(lud_parameters_build(parameters, 1, &error), LUD_OK);
+            lud_optimiser *optimiser = lud_optimiser_create(parameters);
+            lud_optimiser_options o = lud_optimiser_defaults(LUD_OPTIMISER_ADAM);
+            o.max_norm = 1.0;
+            assert_int_equal(lud_optimiser_group(optimiser, "", &o, false), 0);
+            assert_int_equal(lud_optimiser_build(optimiser, 2, &error), LUD_OK);
+            for (int update = 0; update < 2; update++)
+                for (int i = 0; i < 3; i++) {
+                    float *gradient = lud_parameters_gradient(parameters, i);
+                    for (int k = 0; k < 4; k++) gradient[k] = 0.25f;
+                    if (update == 1 && i >= where) gradient[3] = kind ? INFINITY : NAN;
+                    if (i == 2) lud_optimiser_step(optimiser, 0, 1e-3);
+                    if (i == 2 && update == 0) assert_null(lud_device_failure(device));
+                }
+            const char *failure = lud_device_failure(device);
+            char expected[128];
+            snprintf(expected, sizeof expected, "in update 2 the gradient of %s became %s", names[where],
+                     kind ? "infinite" : "no number");
+            if (!failure || !strstr(failure, expected)) fail_msg("%s instead of %s", failure, expected);
+            lud_optimiser_destroy(optimiser);
+            lud_parameters_destroy(parameters);
+            lud_device_close(device);
+        }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(regular_updates),
-        cmocka_unit_test(low_rank_updates),
-        cmocka_unit_test(projections_are_drawn_again),
+        cmocka_unit_test(regular_updates),          cmocka_unit_test(names_of_low_rank_parameters),
+        cmocka_unit_test(numbers_of_state),         cmocka_unit_test(unreal_gradients_are_told),
+        cmocka_unit_test(low_rank_updates),         cmocka_unit_test(projections_are_drawn_again),
         cmocka_unit_test(groups_take_what_is_left),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

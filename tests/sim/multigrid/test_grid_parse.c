@@ -235,6 +235,25 @@ static void round_trip(const char *text) {
 
 #define SMALL "  map: [We We We We, We Ay .. We, We We We We]\n"
 
+/* A door of a legend is in the state that it is given, whatever the code means elsewhere. */
+static void test_doors_of_a_legend(void **state) {
+    (void)state;
+    static const char *const names[] = {"open", "closed", "locked"};
+    static const lud_door_state states[] = {LUD_DOOR_OPEN, LUD_DOOR_CLOSED, LUD_DOOR_LOCKED};
+    for (int k = 0; k < 3; k++) {
+        char text[512];
+        snprintf(text, sizeof text,
+                 OWN "  map: |\n    We We We We We\n    We Ay d1 d2 We\n    We We We We We\n  legend:\n"
+                     "    d1: {door: {colour: purple, state: %s}}\n    d2: {door: {colour: brown}}\n",
+                 names[k]);
+        lud_grid_spec s = read_ok(text);
+        assert_true(cell(&s, 2, 1)->type == LUD_DOOR && cell(&s, 2, 1)->colour == LUD_PURPLE);
+        assert_int_equal(cell(&s, 2, 1)->door, states[k]);
+        assert_true(cell(&s, 3, 1)->door == lud_grid_object_default(LUD_DOOR).door &&
+                    cell(&s, 3, 1)->colour == LUD_BROWN);
+    }
+}
+
 static void test_round_trip(void **state) {
     (void)state;
     round_trip(everything);
@@ -569,6 +588,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(too_many_goals),
                                        cmocka_unit_test(test_everything),
                                        cmocka_unit_test(test_shared_chances_are_written_once),
+                                       cmocka_unit_test(test_doors_of_a_legend),
                                        cmocka_unit_test(test_round_trip),
                                        cmocka_unit_test(test_comments),
                                        cmocka_unit_test(test_ensemble),

@@ -271,9 +271,26 @@ static int32_t least_steps(const lud_proof_base *base, const lud_proof_atom *goa
     return best;
 }
 
+/* What is free in a tree is numbered from above the constants on, without a gap; returns how many there are.
+ */
+static int free_terms_are_numbered(const lud_proof_base *base, const lud_proof_tree *tree) {
+    enum { MOST = 512 };
+    bool is_there[MOST] = {false};
+    int n = 0;
+    for (int32_t i = 0; i < tree->n; i++)
+        for (int k = 0; k < base->arity[tree->nodes[i].atom.predicate]; k++) {
+            const int32_t term = tree->nodes[i].atom.terms[k];
+            assert_in_range(term, 1, base->n_constants + MOST);
+            if (term > base->n_constants) is_there[term - base->n_constants - 1] = true;
+        }
+    while (n < MOST && is_there[n]) n++;
+    for (int k = n; k < MOST; k++) assert_false(is_there[k]);
+    return n;
+}
+
 static void test_search(void **state) {
     (void)state;
-    long found = 0, none = 0;
+    long found = 0, none = 0, open = 0;
     lud_error error = {0};
     for (uint64_t seed = 200; seed < 240; seed++) {
         proof_random random = proof_random_base(seed, false, MAX_VARIABLES);
@@ -304,6 +321,12 @@ static void test_search(void **state) {
                 assert_int_equal(lud_prover_ask(prover, &query, &answer, &error), LUD_OK);
                 assert_int_equal(answer, LUD_PROVER_PROVED);
                 assert_true(lud_proof_tree_check(base, &query, excluded, &tree));
+                for (int32_t n_path = 0; n_path <= result.n_path; n_path++) {
+                    assert_int_equal(
+                        lud_proof_tree_from_path(base, &query, result.path, n_path, &tree, &error), LUD_OK);
+                    free_terms_are_numbered(base, &tree);
+                    open += !lud_proof_tree_is_closed(&tree) && free_terms_are_numbered(base, &tree) > 0;
+                }
                 lud_proof_tree_free(&tree);
                 found++;
             } else {
@@ -315,7 +338,7 @@ static void test_search(void **state) {
         lud_proof_base_destroy(base);
         proof_random_free(&random);
     }
-    assert_true(found > 100 && none > 100);
+    assert_true(found > 100 && none > 100 && open > 20);
 }
 
 /* Whatever random play proves, the prover proves too, and the tree of the episode holds. Small budgets, where

@@ -99,6 +99,47 @@ static void test_ntriples(void **state) {
                 "http://e.org/knows(_:b0,_:b1)\n");
 }
 
+/* Characters by their numbers, at every length that UTF-8 has, with digits of both cases. */
+static void test_escaped_characters(void **state) {
+    (void)state;
+    static const struct {
+        const char *escape, *character;
+    } cases[] = {{"\\u0001", "\x01"},
+                 {"\\u0039", "9"},
+                 {"\\u007F", "\x7f"},
+                 {"\\u0080", "\xc2\x80"},
+                 {"\\u07ff", "\xdf\xbf"},
+                 {"\\u0800", "\xe0\xa0\x80"},
+                 {"\\u9aFf", "\xe9\xab\xbf"},
+                 {"\\uD7FF", "\xed\x9f\xbf"},
+                 {"\\uE000", "\xee\x80\x80"},
+                 {"\\uffff", "\xef\xbf\xbf"},
+                 {"\\U00010000", "\xf0\x90\x80\x80"},
+                 {"\\U0010FFFF", "\xf4\x8f\xbf\xbf"},
+                 {"\\U0000abcd", "\xea\xaf\x8d"},
+                 {"\\U000eF012", "\xf3\xaf\x80\x92"},
+                 {"\\t\\b\\n\\r\\f\\\"\\'\\\\", "\t\b\n\r\f\"'\\"}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char facts[128], wanted[64];
+        snprintf(facts, sizeof facts, "<a> <b> \"x%sy\" .\n", cases[i].escape);
+        snprintf(wanted, sizeof wanted, "b(a,x%sy)\n", cases[i].character);
+        expect_list(LUD_PROOF_NTRIPLES, facts, "", wanted);
+    }
+    static const char *const wrong[] = {"\\u12g4",    "\\u123",  "\\uD800", "\\uDFFF", "\\U00110000",
+                                        "\\u0000",    "\\u123:", "\\u/123", "\\u@123", "\\u`123",
+                                        "\\U0000FFF", "\\x12",   "\\v"};
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        char facts[128];
+        lud_error error = {0};
+        snprintf(facts, sizeof facts, "<a> <b> \"x%s\" .\n", wrong[i]);
+        lud_proof_builder *builder = lud_proof_builder_create(LUD_PROOF_TRIPLES);
+        lud_proof_builder_set_format(builder, LUD_PROOF_NTRIPLES);
+        assert_int_equal(lud_proof_read_facts(builder, "f", facts, strlen(facts), &error), LUD_ERROR_INPUT);
+        assert_non_null(strstr(error.text, "f:1:11: an escape that means nothing"));
+        lud_proof_builder_destroy(builder);
+    }
+}
+
 static void test_faults(void **state) {
     (void)state;
     static const struct {
@@ -215,8 +256,11 @@ static void test_warnings(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_formats), cmocka_unit_test(test_ntriples),
-                                       cmocka_unit_test(test_faults), cmocka_unit_test(test_names),
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_formats),
+                                       cmocka_unit_test(test_ntriples),
+                                       cmocka_unit_test(test_escaped_characters),
+                                       cmocka_unit_test(test_faults),
+                                       cmocka_unit_test(test_names),
                                        cmocka_unit_test(test_warnings)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
