@@ -22,13 +22,13 @@ PATTERN = re.compile(r"""
 IGNORED_CALLS = re.compile(
     r"^(static_assert|_Static_assert|assert|PRAGMA|__builtin_prefetch|__builtin_expect|lud_fail\w*|lud_invalid\w*|lud_no_memory"
     r"|H5\w*close|lud_log\w*|lud_text_\w*|\w*printf|free|LUD_FREE|\w*_(free|destroy|close|forget)|lud_progress\w*|lud_cpu_threads"
-    r"|lud_parallel\w*|PARALLEL_\w+|vec_should_pass|rows_ahead|num_threads|memory_\w*|\w*_bytes_needed|lud_clock\w*|munmap|madvise"
-    r"|perror|fprintf|sizeof|offsetof)$")
+    r"|lud_parallel\w*|PARALLEL_\w+|vec_should_pass|rows_ahead|num_threads|pthread_mutex_\w+|pthread_cond_\w+|memory_\w*|\w*_bytes_needed|lud_clock\w*|munmap|madvise"
+    r"|perror|fprintf|sizeof|offsetof|GRID_ITEMS|GRAPH_HEADS)$")
 IGNORED_FUNCTIONS = re.compile(
     r"(describe|print|message|about|^name_|^append_|_text$|_name$|_names$|summary|report|_free$|destroy|close|progress|estimate|memory|bytes$|threads|"
     r"_log$|cleanup|release|prefetch|rows_ahead|should_pass|milliseconds|speed)")
 # More memory than is needed changes nothing that anybody could see.
-ALLOCATIONS = re.compile(r"^(malloc|calloc|realloc|aligned_alloc|lud_grow|LUD_TAKE|lud_arena_take\w*|lud_device_allocate)$")
+ALLOCATIONS = re.compile(r"^(malloc|calloc|realloc|aligned_alloc|lud_grow|LUD_TAKE|lud_arena_take\w*|lud_device_allocate|lud_cpu_workspace)$")
 COMPARISONS = {"<": "<=", "<=": "<", ">": ">=", ">=": ">", "==": "!=", "!=": "=="}
 OTHERS = {"&&": "||", "||": "&&", "+=": "-=", "-=": "+="}
 BEFORE_BINARY = ("word", "number", "string")
@@ -129,7 +129,8 @@ def ranges_within(tokens, first, last, calls=IGNORED_CALLS):
 
 
 # The larger or the smaller of two numbers is the same number where they are equal.
-EXTREMES = (re.compile(r"\bif \(([^()?]*?) [<>] ([\w.>\[\]-]+?)\) \2 = \1;"),
+EXTREMES = (re.compile(r"\bif \([^?:]*?\|\| ([\w.>\[\]-]+) [<>] ([\w.>\[\]-]+)\) \2 = \1;"),
+            re.compile(r"\bif \(([^()?]*?) [<>] ([\w.>\[\]-]+?)\) \2 = \1;"),
             re.compile(r"(?<![\w.>\])])([\w.>\[\]-]+) [<>] ([\w.>\[\]-]+) \? (?:\1 : \2|\2 : \1)(?![\w.>\[(-])"),
             re.compile(r"(?:[=(,?:]|\breturn) ?((?:[^?:;,=(){}<>]|->)+?) [<>] ((?:[^?:;,=(){}<>]|->)+?) \? (?:\1 : \2|\2 : \1)(?=[;,)\]]|$| :)"))
 
@@ -179,7 +180,7 @@ def left_alone(tokens, vectors):
             while tokens[at].text != ";":
                 found.add(at)
                 at += 1
-        elif token.text == "assert" and tokens[at - 1].text == ")":
+        elif token.text in ("assert", "__builtin_prefetch") and tokens[at - 1].text == ")":
             opening = matching(tokens, at - 1, -1, ")", "(")
             if opening and tokens[opening - 1].text == "for":
                 found.update(range(opening, at))
@@ -227,6 +228,9 @@ def statement_end(tokens, at, last):
     if len(words) > 2 and words[0].kind == "word" and words[1].text == "*":
         return None
     is_call = len(words) > 2 and words[1].text == "(" and words[-1].text == ")"
+    # how much room there is: without it, it is taken again each time
+    if assigns and any(t.kind == "word" and re.search(r"(capacity|room)$", t.text) for t in tokens[at:at + 3]):
+        return None
     return i if assigns or is_call else None
 
 

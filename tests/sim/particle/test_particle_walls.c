@@ -11,6 +11,7 @@
 #include <cmocka.h>
 
 #include "agents/policy.h"
+#include "sim/particle/particle_model.h"
 #include "sim/particle/support_particle.h"
 
 enum { ENVS = 24, STEPS = 150 };
@@ -181,8 +182,30 @@ static void test_end(void **state) {
     }
 }
 
+/* The force between two bodies alone, of every code, against its formula: a soft contact whose depth is the
+ * softplus of the overlap, along the line between them. */
+static void test_contact_alone(void **state) {
+    (void)state;
+    const particle_code *codes[] = {&lud_particle_double_code, &lud_particle_float_code};
+    const particle_physics physics = {.contact_force = 100, .contact_margin = 1e-2};
+    for (int c = 0; c < 2; c++)
+        for (int k = 0; k < 200; k++) {
+            const double angle = 0.7 * k, distance = 0.02 + 0.002 * k, reach = 0.05 + 0.001 * (k % 90);
+            const double dx = distance * cos(angle), dy = distance * sin(angle),
+                         depth = log1p(exp(-(distance - reach) / 1e-2)) * 1e-2;
+            double force[2], back[2];
+            codes[c]->contact(&physics, dx, dy, reach, force);
+            codes[c]->contact(&physics, -dx, -dy, reach, back);
+            const double off = c ? 2e-4 : 1e-9;
+            assert_true(fabs(force[0] - 100 * depth * cos(angle)) < off &&
+                        fabs(force[1] - 100 * depth * sin(angle)) < off);
+            assert_true(force[0] == -back[0] && force[1] == -back[1]); /* what one feels the other does */
+        }
+}
+
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_closed_room), cmocka_unit_test(test_ghosts),
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_contact_alone),
+                                       cmocka_unit_test(test_closed_room), cmocka_unit_test(test_ghosts),
                                        cmocka_unit_test(test_stop), cmocka_unit_test(test_end)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

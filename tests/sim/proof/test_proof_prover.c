@@ -315,6 +315,7 @@ static void test_search(void **state) {
                     lud_proof_tree_from_path(base, &query, result.path, result.n_path, &tree, &error),
                     LUD_OK);
                 assert_true(lud_proof_tree_is_closed(&tree));
+                assert_int_equal(tree.nodes[0].parent, -1);
                 /* a variable left free in the tree stands for any constant: only ground trees are checked
                  * node by node */
                 lud_prover_answer answer;
