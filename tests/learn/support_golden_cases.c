@@ -391,6 +391,15 @@ const golden_case golden_cases[] = {
               "recurrent: false, shares: 3, optimiser: {type: apollo, rank: 2, projection_gap: 2}, " SMALL),
      NULL,
      {NULL}},
+    {"mappo, grid, ends of every kind",
+     "ludus: 1\nname: ends\nworld: multigrid\nmultigrid:\n  map: |\n    We We We We We We\n    We Ae .. G1 "
+     ".. We\n"
+     "    We We We We We We\n  legend: {G1: {goal: {colour: green}}}\n  max_steps: 4\n  actions: small\n"
+     "  rewards: {goal: 1, goal_ends: true, step: -0.1}\nrun: {environments: 4, seed: 3}\n"
+     "learner: {type: graph-mappo, automatic: false, rollout_length: 5, hidden_size: 16, channels: 4, steps: "
+     "80, epochs: 2, evaluation_episodes: 2, recurrent: false, minibatches: 2, time_limits: bootstrap}\n",
+     NULL,
+     {NULL}},
     {"mappo, grid, more convolutions",
      NULL,
      BALLS,

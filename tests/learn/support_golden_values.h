@@ -71,6 +71,7 @@ static const golden_value values[] = {
     {"mappo, other networks", "cpu", 0x37ccd6265b359230, 0x42472af092103bd2, 0x17e67ba2f8f7299d, 0x0000000000000000},
     {"mappo, opponents of the past", "cpu", 0x3887e83106ec56d2, 0xf9b0fceebc08e77a, 0x1c075f9e1dbd8ef1, 0x0000000000000000},
     {"mappo, three shares, apollo", "cpu", 0xaf5c1fb66300f514, 0xc217810826fd9cbc, 0x4b2cdfce6f7daf03, 0x0000000000000000},
+    {"mappo, grid, ends of every kind", "cpu", 0xe1150e1e385f3ba2, 0x8077490a3a854963, 0x30fb9ff6ec817b25, 0x0000000000000000},
     {"mappo, grid, more convolutions", "cpu", 0x25c97452ba53f3fb, 0x89b6d908b01ffab0, 0xbd520298e04a5f52, 0x0000000000000000},
     {"proof, two shares, other limits", "cpu", 0xdf268cd1cc78d019, 0x8146d0d4fd659b27, 0x1eec8155f35142c3, 0xa9ec45f197ca8c21},
     {"embeddings, transe", "cpu", 0x7f1ac7047d026cd7, 0x4b727764a4a5a66e, 0xe9ad957e16e269dc, 0x0000000000000000},

@@ -11,6 +11,7 @@
 
 #include "base/file.h"
 #include "base/random.h"
+#include "learn/language/tokenizer/pre_tokenizer.h"
 #include "learn/language/tokenizer/tokenizer.h"
 #include "learn/language/tokenizer/vocabulary.h"
 
@@ -242,10 +243,44 @@ static void refusals(void **state) {
     assert_int_equal(lud_tokenizer_read("/nowhere/tokenizer.json", &tokenizer, &error), LUD_ERROR_INPUT);
 }
 
+/* Letters, numbers and the rest are told apart at the edges of their ranges, by every pattern. */
+static void pieces_end_where_kinds_do(void **state) {
+    (void)state;
+    static const char letters[] = "AZazMm\xc3\xa9", numbers[] = "0959\xc2\xb2", others[] = "/:@[`{!~_";
+    for (int kind = 0; kind < LUD_PRE_TOKENIZER_NONE; kind++) {
+        assert_int_equal(lud_pre_tokenizer_next((lud_pre_tokenizer)kind, letters, strlen(letters)),
+                         strlen(letters));
+        assert_int_equal(lud_pre_tokenizer_next((lud_pre_tokenizer)kind, others, strlen(others)),
+                         strlen(others));
+        size_t n = 0, pieces = 0;
+        for (; n < strlen(numbers); pieces++)
+            n += lud_pre_tokenizer_next((lud_pre_tokenizer)kind, numbers + n, strlen(numbers) - n);
+        assert_int_equal(pieces, kind == LUD_PRE_TOKENIZER_GPT2     ? 1
+                                 : kind == LUD_PRE_TOKENIZER_LLAMA3 ? 2
+                                                                    : 5);
+        for (size_t a = 0; a < 6; a++)
+            for (size_t b = 0; b < 4; b++) { /* a letter before a number, and the other way round */
+                const char there[] = {letters[a], numbers[b], '\0'}, back[] = {numbers[b], letters[a], '\0'};
+                assert_int_equal(lud_pre_tokenizer_next((lud_pre_tokenizer)kind, there, 2), 1);
+                assert_int_equal(lud_pre_tokenizer_next((lud_pre_tokenizer)kind, back, 2), 1);
+            }
+        for (size_t b = 0; b < 4; b++)
+            for (size_t c = 0; c < strlen(others); c++) {
+                const char there[] = {numbers[b], others[c], '\0'}, back[] = {others[c], numbers[b], '\0'};
+                assert_int_equal(lud_pre_tokenizer_next((lud_pre_tokenizer)kind, there, 2), 1);
+                assert_int_equal(lud_pre_tokenizer_next((lud_pre_tokenizer)kind, back, 2), 1);
+            }
+    }
+    assert_int_equal(lud_pre_tokenizer_next(LUD_PRE_TOKENIZER_NONE, "a 1!\n", 5), 5);
+}
+
 int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(bytes_and_words),           cmocka_unit_test(vocabulary_of_texts),
-        cmocka_unit_test(byte_pairs_as_the_package), cmocka_unit_test(long_pieces),
-        cmocka_unit_test(merges_of_the_first_token), cmocka_unit_test(refusals)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(pieces_end_where_kinds_do),
+                                       cmocka_unit_test(bytes_and_words),
+                                       cmocka_unit_test(vocabulary_of_texts),
+                                       cmocka_unit_test(byte_pairs_as_the_package),
+                                       cmocka_unit_test(long_pieces),
+                                       cmocka_unit_test(merges_of_the_first_token),
+                                       cmocka_unit_test(refusals)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -574,6 +574,30 @@ static void test_problems(void **state) {
     lud_grid_edit_close(edit);
 }
 
+/* A key in a box opens its door; a key of another colour, or another thing of the same, does not. */
+static void test_problems_of_keys_in_boxes(void **state) {
+    (void)state;
+    static const struct {
+        const char *content;
+        bool opens;
+    } cases[] = {{"{key: {colour: purple}}", true},
+                 {"{key: {colour: blue}}", false},
+                 {"{ball: {colour: purple}}", false}};
+    for (int k = 0; k < 3; k++) {
+        char text[512];
+        snprintf(text, sizeof text,
+                 "ludus: 1\nname: box\nworld: multigrid\nmultigrid:\n  map: |\n    We We We We We We\n"
+                 "    We Ay b1 d1 .. We\n    We We We We We We\n  legend:\n    b1: {box: {colour: red, "
+                 "contains: %s}}\n"
+                 "    d1: {door: {colour: purple, state: locked}}\ngoals: [{cell: [4, 1]}]\n",
+                 cases[k].content);
+        lud_grid_edit *edit = edit_open_text(text, 0);
+        assert_int_equal(finds(edit, "no purple key for the door at (3, 1)"), !cases[k].opens);
+        assert_int_equal(finds(edit, "cannot reach goal 0"), !cases[k].opens);
+        lud_grid_edit_close(edit);
+    }
+}
+
 /* Clicks on one point go through what is there: the thing on top, the ground below it, each goal that covers
  * the point, and the top again. Elsewhere they begin anew. */
 static void test_what_is_picked_next(void **state) {
@@ -633,6 +657,7 @@ static void test_what_is_picked_next(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_single_edits),
                                        cmocka_unit_test(test_what_is_picked_next),
+                                       cmocka_unit_test(test_problems_of_keys_in_boxes),
                                        cmocka_unit_test(test_agents_change_numbers),
                                        cmocka_unit_test(test_ground_below_agents),
                                        cmocka_unit_test(test_new_codes_at_once),

@@ -6,6 +6,7 @@
 
 #include <cmocka.h>
 
+#include "sim/multigrid/grid_board.h"
 #include "sim/multigrid/file/grid_parse.h"
 #include "sim/multigrid/grid_observe.h"
 #include "sim/support_grids.h"
@@ -485,6 +486,33 @@ static void partial_views_show_what_is_lit(void **unused) {
     }
 }
 
+/* No two pieces in one cell, none outside. */
+static void states_that_cannot_be_are_refused(void **unused) {
+    (void)unused;
+    sketch s;
+    sketch_draw(&s, (const char *[]){"#######", "#y.k.b#", "#.B.R.#", "#######", NULL}, "e", false);
+    lud_model *model = sketch_model(&s);
+    const lud_grid_model *m = (const lud_grid_model *)model;
+    uint8_t start[64], state[64];
+    lud_error error = {0};
+    model->world->reset(model, one_environment, start);
+    assert_int_equal(model->world->check_state(model, start, &error), LUD_OK);
+    assert_int_equal(m->n_slots, 4);
+    for (int a = 0; a < m->n_slots; a++)
+        for (int b = 0; b < m->n_slots; b++) { /* one piece on another */
+            const uint32_t cell = lud_grid_get_cell(m, start, m->at.piece, b);
+            memcpy(state, start, sizeof state);
+            lud_grid_put_cell(m, state, m->at.piece, a, cell);
+            const lud_status status = model->world->check_state(model, state, &error);
+            assert_int_equal(status, a == b ? LUD_OK : LUD_ERROR_INPUT);
+            if (a != b) assert_non_null(strstr(error.text, "two pieces are in cell"));
+        }
+    memcpy(state, start, sizeof state); /* beyond the map */
+    lud_grid_put_cell(m, state, m->at.piece, 0, (uint32_t)m->n_cells + 1);
+    assert_int_equal(model->world->check_state(model, state, &error), LUD_ERROR_INPUT);
+    lud_grid_model_destroy(model);
+}
+
 /* The lossless words tell what the reference's cannot: empty from wall, and what an agent stands on. */
 static void words_lose_nothing_under_agents(void **unused) {
     (void)unused;
@@ -571,6 +599,7 @@ static void observations_of_ranges_are_those_of_states(void **unused) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(states_are_small),
+        cmocka_unit_test(states_that_cannot_be_are_refused),
         cmocka_unit_test(some_grids_cannot_be_written),
         cmocka_unit_test(equal_states_are_equal_bytes),
         cmocka_unit_test(wide_grids_use_two_bytes_a_cell),
