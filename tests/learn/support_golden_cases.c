@@ -579,16 +579,6 @@ const golden_case golden_cases[] = {
                         "policy: {encoder: mlp, hidden_size: 16}}\n",
      NULL,
      {NULL}},
-    {"ticks, in words",
-     NULL,
-     LUDUS_SOURCE_DIR "/scenarios/tribes/tokens.yaml",
-     {"run.environments=2",
-      "learner={type: ticks, ticks: 6, ticks_per_iteration: 2, evaluation_episodes: 1, failure_cost: 0.1, "
-      "policy: {type: tokens, language: {width: 16, layers: 2, heads: 2, kv_heads: 1, hidden: 24, context: "
-      "400, "
-      "vocabulary: 300, max_new_tokens: 3, temperature: 0.8, top_p: 0.9, top_k: 20, parse: balanced, tied: "
-      "true, "
-      "checkpointing: true}}}"}},
     {"clone, aligned windows",
      PARTICLE_WORLD(
          NAVIGATION("discrete")) "learner: {type: clone, steps: 6, report_every: 2, batch: 16, windows: "

@@ -97,7 +97,6 @@ static const golden_value values[] = {
     {"mappo, gated by chance", "cpu", 0xa618167c4cd558d7, 0xfb2e00685cd9f0d0, 0x5b7d217609e04e44, 0x0000000000000000},
     {"ticks, a threshold", "cpu", 0x6a0502dd5d4918a4, 0x087fda202e7849f9, 0xd3d067f0f4297ac9, 0x0000000000000000},
     {"ticks, soft weights", "cpu", 0x1a16d9bdf98c7cad, 0xe316db56c21a5010, 0x49fb0439a73327ed, 0x0000000000000000},
-    {"ticks, in words", "cpu", 0xcce984f7813e3edf, 0x93bbd8219701796b, 0x008080bf084fee10, 0x0000000000000000},
     {"clone, aligned windows", "cpu", 0x85188555b6cf40f1, 0xa87eede319c82b86, 0x92f8f1a055bf213d, 0x0000000000000000},
     {"clone, zeros behind the end", "cpu", 0xdd5f9d2dcbbfb683, 0x483531a29b63a5ab, 0x0f54c176df0772ac, 0x0000000000000000},
     {"mappo, gated", "cpu", 0x79fbce093610dd85, 0xad36b836b3294d87, 0x94eaffb58e2c427e, 0x0000000000000000},
