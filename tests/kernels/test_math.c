@@ -45,20 +45,20 @@ static double normal_cdf(double x) {
 
 static void test_functions(void **state) {
     (void)state;
-    expect_close(lud_expf, exp, -87, 88, 0, 6e-9, 9e-8);
-    expect_close(lud_expf, exp, -1, 1, 0, 9e-9, 9e-8);
-    expect_close(lud_logf, log, 1e-30, 1e-3, 0, 3e-9, 8e-8);
-    expect_close(lud_logf, log, 0.2, 5, 0.01, 6e-9, 9e-8);
-    expect_close(lud_logf, log, 5, 3e38, 0, 3e-9, 6e-8);
-    expect_close(lud_tanhf, tanh, -12, 12, 0, 3e-8, 1.9e-7);
-    expect_close(lud_tanhf, tanh, -0.7, 0.7, 1e-3, 4e-9, 2.1e-7);
-    expect_close(lud_sigmoidf, sigmoid, -80, 80, 0, 1.5e-8, 1.5e-7);
-    expect_close(lud_sigmoidf, sigmoid, -4, 4, 0, 1.8e-8, 1.3e-7);
-    expect_close(lud_softplusf, softplus, -80, 80, 0, 1.6e-8, 1.8e-7);
-    expect_close(lud_softplusf, softplus, -3, 3, 0, 1.2e-8, 1.9e-7);
-    expect_close(lud_normal_cdff, normal_cdf, -12, 12, 1, 1.6e-8, 1.15e-7);
-    expect_close(lud_normal_cdff, normal_cdf, -1.414, 1.414, 1, 2e-8, 1.15e-7);
-    expect_close(lud_normal_cdff, normal_cdf, -5, -1.414, 0, 6e-7, 2.6e-6);
+    expect_close(lud_expf, exp, -87, 88, 0, 3.48e-09, 8.4e-08);
+    expect_close(lud_expf, exp, -1, 1, 0, 7.09e-09, 7.49e-08);
+    expect_close(lud_logf, log, 1e-30, 1e-3, 0, 1.02e-09, 6.36e-08);
+    expect_close(lud_logf, log, 0.2, 5, 0.01, 3.92e-09, 8.26e-08);
+    expect_close(lud_logf, log, 5, 3e38, 0, 1.53e-09, 4.78e-08);
+    expect_close(lud_tanhf, tanh, -12, 12, 0, 2.01e-08, 1.7e-07);
+    expect_close(lud_tanhf, tanh, -0.7, 0.7, 1e-3, 1.93e-09, 1.94e-07);
+    expect_close(lud_sigmoidf, sigmoid, -80, 80, 0, 9.41e-09, 1.34e-07);
+    expect_close(lud_sigmoidf, sigmoid, -4, 4, 0, 1.3e-08, 1.19e-07);
+    expect_close(lud_softplusf, softplus, -80, 80, 0, 1.11e-08, 1.62e-07);
+    expect_close(lud_softplusf, softplus, -3, 3, 0, 7.98e-09, 1.69e-07);
+    expect_close(lud_normal_cdff, normal_cdf, -12, 12, 1, 1.15e-08, 9.98e-08);
+    expect_close(lud_normal_cdff, normal_cdf, -1.414, 1.414, 1, 1.44e-08, 1.04e-07);
+    expect_close(lud_normal_cdff, normal_cdf, -5, -1.414, 0, 4.74e-07, 2.36e-06);
     assert_true(isnan(lud_expf(NAN)) && isnan(lud_logf(NAN)) && isnan(lud_logf(-1)) && isnan(lud_tanhf(NAN)));
     assert_true(isinf(lud_expf(100)) && lud_expf(-200) == 0 && lud_expf(0) == 1);
     assert_true(isinf(lud_logf(0)) && lud_logf(0) < 0 && isinf(lud_logf(INFINITY)) && lud_logf(1) == 0);
