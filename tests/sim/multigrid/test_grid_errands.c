@@ -144,6 +144,54 @@ static bool is_same(const lud_grid_errand *a, const lud_grid_errand *b) {
     return a->cell == b->cell && a->direction == b->direction && a->pushes == b->pushes;
 }
 
+/* Where a robot is to stand, and a rock still to lie. */
+typedef struct stand {
+    int32_t place, rock;
+} stand;
+
+static bool is_behind(const small_look *look, const void *what) {
+    const stand *s = what;
+    return small_look_place(look) == s->place &&
+           lud_grid_code_fields(look->words[s->rock]).type == LUD_CHANNEL_ROCK;
+}
+
+/* A lone rock is pushed a cell on in every direction in which that can be done without first moving it
+ * elsewhere, which some maps ask for. */
+static void test_no_push_is_overlooked(void **unused) {
+    (void)unused;
+    static const char *const things[] = {"Ro"};
+    static const char *const names[] = {"left", "right", "forward"};
+    static const int step[] = {1, WIDTH, -1, -WIDTH};
+    random_source source = {9};
+    int n_found[4] = {0}, n_missed = 0;
+    for (int i = 0; i < N_MAPS; i++) {
+        const char *cells[CELLS];
+        lud_grid_errands errands;
+        small_look look;
+        uint8_t state[64];
+        int rock = 0;
+        draw_map(&source, things, 1, cells);
+        while (rock < CELLS && cells[rock][0] != 'R') rock++;
+        if (rock == CELLS) continue; /* the robot stands there */
+        lud_scenario *scenario = small_world_make(cells, robot);
+        find(scenario->model, &errands, &look, state);
+        for (int d = 0; d < 4; d++) {
+            const lud_grid_errand wanted = {.cell = rock, .direction = d, .pushes = 1};
+            const stand behind = {.place = 4 * (rock - step[d]) + d, .rock = rock};
+            int k = 0, until = LUD_GRID_NO_PATH;
+            while (k < errands.n && !is_same(&errands.list[k], &wanted)) k++;
+            if (lies(look.words[rock + step[d]]) == LUD_CODE_EMPTY)
+                until = small_world_search(scenario->model, state, names, 3, is_behind, &behind);
+            n_found[d] += k < errands.n;
+            n_missed += k == errands.n && until != LUD_GRID_NO_PATH;
+            if (k < errands.n) assert_in_range(until + 1, 1, errands.list[k].actions);
+        }
+        lud_scenario_destroy(scenario);
+    }
+    for (int d = 0; d < 4; d++) assert_true(n_found[d] > N_MAPS / 10);
+    assert_true(n_missed < (n_found[0] + n_found[1] + n_found[2] + n_found[3]) / 10);
+}
+
 /* Of more errands than there is room for the soonest stay, whichever robot's. */
 static void test_the_soonest_stay(void **unused) {
     (void)unused;
@@ -181,6 +229,7 @@ static void test_the_soonest_stay(void **unused) {
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_doors), cmocka_unit_test(test_rocks),
                                        cmocka_unit_test(test_no_door_is_overlooked),
+                                       cmocka_unit_test(test_no_push_is_overlooked),
                                        cmocka_unit_test(test_the_soonest_stay)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
