@@ -90,6 +90,25 @@ static void vocabulary_of_texts(void **state) {
     lud_vocabulary_free(&v);
 }
 
+/* Words are runs of letters, of digits or of the rest, with one blank before them; nothing else parts them.
+ */
+static void words_of_texts(void **state) {
+    (void)state;
+    static const char text[] = "az_AZ09/:@[`{ a\n1  b\0c\x01 d";
+    static const char *const words[] = {"az_AZ", "09", "/:@[`{", " a", "1", " b", "c", "\x01", " d"};
+    lud_vocabulary v = {0};
+    lud_vocabulary_read(&v, text, sizeof text - 1);
+    assert_false(v.failed);
+    assert_int_equal(v.n, (int64_t)(sizeof words / sizeof *words));
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
+        int64_t k = 0;
+        while (k < v.n && strcmp(v.words[k], words[i]) != 0) k++;
+        if (k == v.n) fail_msg("`%s` is missing", words[i]);
+        assert_int_equal(v.counts[k], 1);
+    }
+    lud_vocabulary_free(&v);
+}
+
 static char *read_golden(lud_arena *arena, const char *name, size_t *length) {
     char path[1024], *bytes = NULL;
     lud_error error = {0};
@@ -275,12 +294,10 @@ static void pieces_end_where_kinds_do(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(pieces_end_where_kinds_do),
-                                       cmocka_unit_test(bytes_and_words),
-                                       cmocka_unit_test(vocabulary_of_texts),
-                                       cmocka_unit_test(byte_pairs_as_the_package),
-                                       cmocka_unit_test(long_pieces),
-                                       cmocka_unit_test(merges_of_the_first_token),
-                                       cmocka_unit_test(refusals)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(pieces_end_where_kinds_do), cmocka_unit_test(bytes_and_words),
+        cmocka_unit_test(vocabulary_of_texts),       cmocka_unit_test(words_of_texts),
+        cmocka_unit_test(byte_pairs_as_the_package), cmocka_unit_test(long_pieces),
+        cmocka_unit_test(merges_of_the_first_token), cmocka_unit_test(refusals)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

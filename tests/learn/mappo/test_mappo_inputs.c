@@ -51,8 +51,11 @@ static void frames_from_elsewhere_are_looked_at(void **state) {
                  {begin + 1, 0xffffffff, "edges that are none"},
                  {begin + v, 1000000, "edges that are none"},
                  {source, (uint32_t)v, "edges that are none"},
+                 {source + begin[v] - 1, (uint32_t)v, "edges that are none"},
                  {source, 0xffffffff, "edges that are none"}};
-    assert_true(begin[v] > 0); /* there are edges in that frame */
+    assert_true(begin[v] > 0);                                       /* there are edges in that frame */
+    for (int32_t e = begin[v]; e < v * (v - 1); e++) source[e] = -7; /* behind them stands anything */
+    assert_int_equal(lud_mappo_check_frames(shape, given, FRAMES, &error), LUD_OK);
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         uint32_t before;
         memcpy(&before, wrong[i].at, sizeof before);

@@ -6,8 +6,8 @@
 
 #include <cmocka.h>
 
-#include "sim/multigrid/grid_board.h"
 #include "sim/multigrid/file/grid_parse.h"
+#include "sim/multigrid/grid_board.h"
 #include "sim/multigrid/grid_observe.h"
 #include "sim/support_grids.h"
 #include "sim/support_sketch.h"
@@ -486,6 +486,43 @@ static void partial_views_show_what_is_lit(void **unused) {
     }
 }
 
+/* Every number of a state that differs has a line of its own. */
+static void differences_are_listed(void **unused) {
+    (void)unused;
+    sketch s;
+    sketch_draw(&s, (const char *[]){"#######", "#y.kDb#", "#eBPR*#", "#..KCC#", "#######", NULL}, "es",
+                false);
+    lud_model *model = sketch_model(&s);
+    const lud_grid_model *m = (const lud_grid_model *)model;
+    uint8_t start[64], state[64];
+    int n_lines = 0;
+    model->world->reset(model, one_environment, start);
+    for (size_t at = 0; at < model->layout.state_bytes; at++) {
+        lud_text found = {0};
+        char wanted[128] = "";
+        memcpy(state, start, sizeof state);
+        state[at] ^= 5;
+        for (int k = 0; k < LUD_GRID_N_FIELDS; k++)
+            for (int i = 0; i < m->field[k].count; i++) {
+                const size_t begin = (size_t)(m->field[k].offset + i * m->field[k].bytes);
+                if (at < begin || at >= begin + (size_t)m->field[k].bytes) continue;
+                unsigned numbers[2] = {0};
+                for (int b = 0; b < m->field[k].bytes; b++) {
+                    numbers[0] |= (unsigned)start[begin + (size_t)b] << 8 * b;
+                    numbers[1] |= (unsigned)state[begin + (size_t)b] << 8 * b;
+                }
+                snprintf(wanted, sizeof wanted, "%s[%d]: %u -> %u\n", m->field[k].name, i, numbers[0],
+                         numbers[1]);
+                n_lines++;
+            }
+        lud_grid_diff(model, start, state, &found);
+        assert_string_equal(found.bytes ? found.bytes : "", wanted);
+        lud_text_free(&found);
+    }
+    assert_int_equal(n_lines, model->layout.state_bytes);
+    lud_grid_model_destroy(model);
+}
+
 /* No two pieces in one cell, none outside. */
 static void states_that_cannot_be_are_refused(void **unused) {
     (void)unused;
@@ -599,6 +636,7 @@ static void observations_of_ranges_are_those_of_states(void **unused) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(states_are_small),
+        cmocka_unit_test(differences_are_listed),
         cmocka_unit_test(states_that_cannot_be_are_refused),
         cmocka_unit_test(some_grids_cannot_be_written),
         cmocka_unit_test(equal_states_are_equal_bytes),
