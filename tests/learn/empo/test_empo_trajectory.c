@@ -326,6 +326,29 @@ static void check_targets(support_empo *r, int64_t step, double beta_r, endings 
         assert_true(fabs(figures.robots * (double)view.n - n_robots) < 1e-6);
 }
 
+/* Shares of what there is, be it one; none of what there is not. */
+static void figures_are_shares(void **state) {
+    (void)state;
+    for (int n = 1; n < 4; n++) {
+        const double whole = n == 3 ? 0.25 : n;
+        const lud_empo_trajectory_counts counts = {.n = whole,
+                                                   .steps = 3 * whole,
+                                                   .people = whole,
+                                                   .people_achieved = whole / 2,
+                                                   .people_bootstrapped = whole / 4,
+                                                   .of_people = 4 * whole,
+                                                   .robots = whole,
+                                                   .robots_bootstrapped = whole / 8,
+                                                   .of_robots = 2 * whole};
+        const lud_empo_trajectory_figures f = lud_empo_trajectory_figures_of(&counts);
+        assert_true(f.people == 0.25 && f.achieved == 0.5 && f.people_bootstrapped == 0.25 &&
+                    f.robots == 0.5 && f.robots_bootstrapped == 0.125 && f.length == 3);
+    }
+    const lud_empo_trajectory_figures none = lud_empo_trajectory_figures_of(&(lud_empo_trajectory_counts){0});
+    assert_true(isnan(none.people) && isnan(none.achieved) && isnan(none.people_bootstrapped) &&
+                isnan(none.robots) && isnan(none.robots_bootstrapped) && isnan(none.length));
+}
+
 /* What came after a transition is what it says. */
 static void assert_continuous(const support_empo *r) {
     const lud_empo_replay *replay = r->learner->replay;
@@ -738,6 +761,7 @@ static void wrong_options_are_told(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(figures_are_shares),
         cmocka_unit_test(the_memory_knows_what_followed),
         cmocka_unit_test(targets_follow_trajectories),
         cmocka_unit_test(lives_of_threads_are_told_apart),

@@ -12,6 +12,7 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
+#include <xxhash.h>
 
 #include <cmocka.h>
 
@@ -89,6 +90,58 @@ static void file_keeps_everything(void **context) {
     for (uint64_t i = 0; i < s.space->n_states; i++)
         assert_true(lud_empo_solution_find(solution, s.space->states + 2 * i) == i);
     assert_true(lud_empo_solution_find(solution, (const uint8_t[]){255, 255}) == UINT64_MAX);
+    lud_empo_solution_close(solution);
+    support_release(&s);
+}
+
+/* Writes another header with the checksum that belongs to it, as anybody can. */
+static void put_header(const lud_empo_header *header) {
+    enum { PAGE = 4096 };
+    static uint8_t page[PAGE];
+    FILE *file = fopen(path, "r+b");
+    assert_non_null(file);
+    assert_int_equal(fread(page, 1, PAGE, file), PAGE);
+    lud_empo_header sealed = *header;
+    sealed.header_hash = 0;
+    memcpy(page, &sealed, sizeof sealed);
+    sealed.header_hash = XXH3_64bits(page, PAGE);
+    memcpy(page, &sealed, sizeof sealed);
+    rewind(file);
+    assert_int_equal(fwrite(page, 1, PAGE, file), PAGE);
+    fclose(file);
+}
+
+/* A part of a record that ends behind it, by one number, whichever it is. */
+static void parts_stay_within_records(void **context) {
+    (void)context;
+    support_solved s = support_solve(42, 1, 1, false);
+    write_solution(&s);
+    lud_empo_header header;
+    FILE *in = fopen(path, "rb");
+    assert_int_equal(fread(&header, sizeof header, 1, in), 1);
+    fclose(in);
+    lud_empo_header changed = header;
+    const struct {
+        uint32_t *begin;
+        uint64_t n;
+    } parts[] = {{&changed.v_r, 1},
+                 {&changed.u_r, 1},
+                 {&changed.x_h, header.n_humans},
+                 {&changed.v_h_e, header.n_goals},
+                 {&changed.v_h_m, header.n_goals},
+                 {&changed.q_r, header.n_robot_actions},
+                 {&changed.pi_r, header.n_robot_actions},
+                 {&changed.policies, header.n_policies}};
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
+        changed = header;
+        *parts[i].begin = (uint32_t)(header.record_doubles - parts[i].n + 1);
+        put_header(&changed);
+        refused("damaged header");
+    }
+    lud_empo_solution *solution = NULL;
+    lud_error error = {0};
+    put_header(&header);
+    if (lud_empo_solution_open(path, &solution, &error)) fail_msg("%s", error.text);
     lud_empo_solution_close(solution);
     support_release(&s);
 }
@@ -583,6 +636,7 @@ static void pipes_are_not_waited_for(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(file_keeps_everything),
+        cmocka_unit_test(parts_stay_within_records),
         cmocka_unit_test(damaged_files_are_refused),
         cmocka_unit_test(failing_disks_are_told),
         cmocka_unit_test(unfinished_files_are_taken_up),
