@@ -188,50 +188,51 @@ static void images(void **state) {
 /* 3 x 3 on images of every width and height that fit into registers, or nearly: few and many channels and
  * filters, with a bias, through a ReLU that keeps what came before; and what that does to the images'
  * gradient. */
-static void small_images(void **state) {
+static void small_images(void **state) { /* with steps of one cell and of two */
     (void)state;
     static const int filters[] = {1, 7, 16, 17, 20}, channels[] = {3, 17, 1};
     enum { IMAGES = 2, SIDES = 10, MOST_FILTERS = 20, MOST_CHANNELS = 17, TAPS = 9 };
-    for (int height = 1; height <= SIDES; height++)
-        for (int width = 1; width <= SIDES; width++) {
-            const int n_filters = filters[(height + width) % 5],
-                      n_channels = channels[(height + 2 * width) % 3];
-            const int cells = height * width, n = IMAGES * n_filters * cells,
-                      n_in = IMAGES * n_channels * cells;
-            const lud_conv shape = {IMAGES, n_channels, height, width, n_filters, 3, 1, 1};
-            const float *x = numbers(0, n_in, -1, 1), *w = numbers(1, n_filters * n_channels * TAPS, -1, 1),
-                        *b = numbers(2, n_filters, -1, 1), *dy = numbers(3, n, -1, 1);
-            static double raw[IMAGES * MOST_FILTERS * SIDES * SIDES],
-                dx[IMAGES * MOST_CHANNELS * SIDES * SIDES];
-            for (int i = 0; i < n_in; i++) dx[i] = 0;
-            for (int i = 0; i < n; i++) {
-                const int column = i % width, row = i / width % height, filter = i / cells % n_filters,
-                          image = i / cells / n_filters;
-                raw[i] = (double)b[filter];
-                for (int k = 0; k < n_channels * TAPS; k++) {
-                    const int y = row + k / 3 % 3 - 1, z = column + k % 3 - 1;
-                    if (y < 0 || y >= height || z < 0 || z >= width) continue;
-                    const int at = (image * n_channels + k / TAPS) * cells + y * width + z;
-                    raw[i] += (double)x[at] * (double)w[filter * n_channels * TAPS + k];
-                    dx[at] += (double)dy[i] * (double)w[filter * n_channels * TAPS + k];
-                }
-                expected[i] = fmax(raw[i], 0);
+    for (int form = 0; form < 2 * SIDES * SIDES; form++) {
+        const int stride = 1 + form / (SIDES * SIDES), height = 1 + form / SIDES % SIDES,
+                  width = 1 + form % SIDES;
+        const int n_filters = filters[(height + width) % 5], n_channels = channels[(height + 2 * width) % 3];
+        const lud_conv shape = {IMAGES, n_channels, height, width, n_filters, 3, stride, 1};
+        const int columns = (int)lud_conv_width_out(&shape), cells = height * width,
+                  cells_out = (int)lud_conv_height_out(&shape) * columns;
+        const int n = IMAGES * n_filters * cells_out, n_in = IMAGES * n_channels * cells;
+        assert_int_equal(cells_out, ((height + stride - 1) / stride) * ((width + stride - 1) / stride));
+        const float *x = numbers(0, n_in, -1, 1), *w = numbers(1, n_filters * n_channels * TAPS, -1, 1),
+                    *b = numbers(2, n_filters, -1, 1), *dy = numbers(3, n, -1, 1);
+        static double raw[IMAGES * MOST_FILTERS * SIDES * SIDES], dx[IMAGES * MOST_CHANNELS * SIDES * SIDES];
+        for (int i = 0; i < n_in; i++) dx[i] = 0;
+        for (int i = 0; i < n; i++) {
+            const int column = i % columns, row = i / columns % (cells_out / columns),
+                      filter = i / cells_out % n_filters, image = i / cells_out / n_filters;
+            raw[i] = (double)b[filter];
+            for (int k = 0; k < n_channels * TAPS; k++) {
+                const int y = row * stride + k / 3 % 3 - 1, z = column * stride + k % 3 - 1;
+                if (y < 0 || y >= height || z < 0 || z >= width) continue;
+                const int at = (image * n_channels + k / TAPS) * cells + y * width + z;
+                raw[i] += (double)x[at] * (double)w[filter * n_channels * TAPS + k];
+                dx[at] += (double)dy[i] * (double)w[filter * n_channels * TAPS + k];
             }
-            what = "conv2d of small images";
-            ops->conv2d(device, (lud_map){LUD_MAP_RELU, 0, 0}, &shape, x, w, b, fresh(1), fresh(0));
-            check(0, n, expected, 3);
-            check(1, n, raw, 3);
-            ops->conv2d(device, (lud_map){LUD_MAP_RELU, 0, 0}, &shape, x, w, b, NULL, fresh(0));
-            check(0, n, expected, 3);
-            what = "conv2d_backward of small images";
-            ops->conv2d_backward(device, (lud_map){LUD_MAP_IDENTITY, 0, 0}, &shape, x, w, NULL, NULL, dy,
-                                 NULL, fresh(0), false, NULL, NULL);
-            check(0, n_in, dx, 3);
-            for (int i = 0; i < n_in; i++) dx[i] += 5;
-            ops->conv2d_backward(device, (lud_map){LUD_MAP_IDENTITY, 0, 0}, &shape, x, w, NULL, NULL, dy,
-                                 NULL, filled(0, n_in, 5), true, NULL, NULL);
-            check(0, n_in, dx, 3);
+            expected[i] = fmax(raw[i], 0);
         }
+        what = "conv2d of small images";
+        ops->conv2d(device, (lud_map){LUD_MAP_RELU, 0, 0}, &shape, x, w, b, fresh(1), fresh(0));
+        check(0, n, expected, 3);
+        check(1, n, raw, 3);
+        ops->conv2d(device, (lud_map){LUD_MAP_RELU, 0, 0}, &shape, x, w, b, NULL, fresh(0));
+        check(0, n, expected, 3);
+        what = "conv2d_backward of small images";
+        ops->conv2d_backward(device, (lud_map){LUD_MAP_IDENTITY, 0, 0}, &shape, x, w, NULL, NULL, dy, NULL,
+                             fresh(0), false, NULL, NULL);
+        check(0, n_in, dx, 3);
+        for (int i = 0; i < n_in; i++) dx[i] += 5;
+        ops->conv2d_backward(device, (lud_map){LUD_MAP_IDENTITY, 0, 0}, &shape, x, w, NULL, NULL, dy, NULL,
+                             filled(0, n_in, 5), true, NULL, NULL);
+        check(0, n_in, dx, 3);
+    }
 }
 
 /* The largest of squares of two, as when nobody asks where it stood, in rows of every length. */

@@ -1,4 +1,5 @@
 /* Orders of samples: each once, the same for any number of threads, and to be taken up again anywhere. */
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -89,8 +90,14 @@ static void test_mixtures(void **state) {
     lud_sampler_next(&sampler, &cursor, 137, all);
     assert_true(all[0].source == 0 && all[99].index == 99 && all[100].source == 1 && all[136].index == 6);
     lud_sampler_free(&sampler);
-    const lud_sample_source nothing = {0, 1};
-    assert_int_equal(lud_sampler_create(&nothing, 1, 9, true, true, &sampler, &error), LUD_ERROR_INPUT);
+    const lud_sample_source wrong[] = {{0, 1}, {3, 0}, {3, -1}, {3, NAN}, {3, INFINITY}, {3, 1e100}};
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
+        assert_int_equal(lud_sampler_create(&wrong[i], 1, 9, true, true, &sampler, &error), LUD_ERROR_INPUT);
+    const lud_sample_source right[] = {{3, 1e-30}, {3, 0.99e100}};
+    for (size_t i = 0; i < sizeof right / sizeof *right; i++) {
+        assert_int_equal(lud_sampler_create(&right[i], 1, 9, true, true, &sampler, &error), LUD_OK);
+        lud_sampler_free(&sampler);
+    }
 }
 
 /* --- feeders --- */

@@ -486,6 +486,36 @@ static void partial_views_show_what_is_lit(void **unused) {
     }
 }
 
+/* A situation is what changes for good: where the agent is and what it holds, rocks, and every door, bush and
+ * button, however many there are; neither the time nor other agents. */
+static void situations_are_what_changes_for_good(void **unused) {
+    (void)unused;
+    sketch s;
+    sketch_draw(&s, (const char *[]){"########", "#yDDDDD#", "#e*DLDO#", "#.kR.KP#", "########", NULL}, "es",
+                false);
+    lud_model *model = sketch_model(&s);
+    const lud_grid_model *m = (const lud_grid_model *)model;
+    uint8_t start[64], state[64];
+    model->world->reset(model, one_environment, start);
+    const uint64_t here = model->world->situation(model, start, 0);
+    assert_true(here != model->world->situation(model, start, 1));
+    assert_in_range(m->n_conditions, 9, 64);
+    for (int c = 0; c < m->n_conditions; c++) {
+        memcpy(state, start, sizeof state);
+        state[m->at.condition + (uint32_t)c / 4] ^= (uint8_t)(1 << 2 * (c % 4));
+        assert_true(model->world->situation(model, state, 0) != here);
+    }
+    static const uint32_t ahead = 1;
+    memcpy(state, start, sizeof state);
+    state[m->at.step] ^= 1;
+    state[m->at.agent] ^= LUD_AGENT_DIRECTION;
+    lud_grid_put_cell(m, state, m->at.cell, 1, lud_grid_get_cell(m, state, m->at.cell, 1) + ahead);
+    assert_true(model->world->situation(model, state, 0) == here);
+    lud_grid_put_cell(m, state, m->at.cell, 0, lud_grid_get_cell(m, state, m->at.cell, 0) + ahead);
+    assert_true(model->world->situation(model, state, 0) != here);
+    lud_grid_model_destroy(model);
+}
+
 /* Every number of a state that differs has a line of its own. */
 static void differences_are_listed(void **unused) {
     (void)unused;
@@ -637,6 +667,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(states_are_small),
         cmocka_unit_test(differences_are_listed),
+        cmocka_unit_test(situations_are_what_changes_for_good),
         cmocka_unit_test(states_that_cannot_be_are_refused),
         cmocka_unit_test(some_grids_cannot_be_written),
         cmocka_unit_test(equal_states_are_equal_bytes),
