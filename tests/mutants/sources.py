@@ -146,7 +146,11 @@ def is_length(tokens, at):
     opening = at
     while opening > 2 and tokens[opening].text not in ("[", ";", "{", "}"):
         opening -= 1
-    name, before = tokens[opening - 1], tokens[opening - 2]
+    name, before, start = tokens[opening - 1], tokens[opening - 2], opening
+    while before.text == "," and start > 0 and tokens[start - 1].text not in ("(", ";"):
+        start -= 1 # `hsize_t now[N] = {0}, most[N]`: of the same declaration
+        if tokens[start].kind == tokens[start - 1].kind == "word" and tokens[start - 2].text in (";", "{", "}"):
+            return tokens[opening].text == "[" and name.kind == "word" and tokens[start - 1].text not in ("return", "else")
     return tokens[opening].text == "[" and name.kind == "word" and before.kind == "word" and before.text not in ("return", "else")
 
 

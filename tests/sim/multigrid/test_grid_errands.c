@@ -192,6 +192,10 @@ static void test_no_push_is_overlooked(void **unused) {
     assert_true(n_missed < (n_found[0] + n_found[1] + n_found[2] + n_found[3]) / 10);
 }
 
+static int by_actions(const void *a, const void *b) {
+    return ((const lud_grid_errand *)a)->actions - ((const lud_grid_errand *)b)->actions;
+}
+
 /* Of more errands than there is room for the soonest stay, whichever robot's. */
 static void test_the_soonest_stay(void **unused) {
     (void)unused;
@@ -224,6 +228,20 @@ static void test_the_soonest_stay(void **unused) {
         anew += k == n;
     }
     assert_true(anew > 0);
+    /* those of both together, each once and as soon as it can be: as many of them as there is room for, the
+     * soonest */
+    lud_grid_errand all[2 * LUD_GRID_ERRANDS];
+    int n_all = 0, wanted = 0, kept = 0;
+    for (int i = 0; i < 2 * n; i++) {
+        const lud_grid_errand e = i < n ? one.list[i] : two.list[i - n];
+        int k = 0;
+        while (k < n_all && !is_same(&all[k], &e)) k++;
+        if (k == n_all || e.actions < all[k].actions) all[k] = e;
+        n_all += k == n_all;
+    }
+    qsort(all, (size_t)n_all, sizeof *all, by_actions);
+    for (int i = 0; i < n; i++) wanted += all[i].actions, kept += both.list[i].actions;
+    assert_int_equal(kept, wanted);
 }
 
 int main(void) {
