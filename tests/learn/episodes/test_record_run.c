@@ -74,6 +74,7 @@ static void test_how_long_it_had_been_trained(void **state) {
                                        .evaluate_every = 1,
                                        .model = bed.scenario->model};
     if (lud_train(bed.learner, &options, &trained, &error)) fail_msg("%s", error.text);
+    assert_true(trained.seconds > 0);
     lud_carried_free(&carried);
     lud_arena_destroy(arena);
     support_bed_close(&bed);
