@@ -24,7 +24,7 @@
 #include "learn/support_trainings.h"
 #include "learn/train.h"
 
-/* Trainings of support_trainings.c that none of the above is like; named after them. */
+/* Trainings of support_trainings.c that none of the golden cases is like; named after them. */
 static const char *const others[] = {"mappo, gated",
                                      "a policy for each role",
                                      "empo, goals of X_h drawn",
@@ -143,8 +143,8 @@ static lud_status read_scenario(const golden_case *c, const char *threads, lud_s
                    : lud_scenario_load(c->file, set, n_set, scenario, error);
 }
 
-/* What the run's agents do, where others can use it: states and actions of some steps in some environments.
- * What cannot act says so. */
+/* What the run's agents do, where others can use it: states, actions and how probable they were,
+ * and attention, of some steps in some environments. Embeddings cannot act. */
 static uint64_t play(const golden_case *c, const char *folder, const char *threads) {
     enum { ENVIRONMENTS = 3, STEPS = 12 };
     lud_error error = {0};
@@ -168,10 +168,9 @@ static uint64_t play(const golden_case *c, const char *folder, const char *threa
         if (runner.discrete && lud_max_discrete(layout) > 0)
             hash = XXH3_64bits_withSeed(runner.discrete, chosen * sizeof *runner.discrete, hash);
         if (runner.continuous && lud_max_continuous(layout) > 0)
-            hash = XXH3_64bits_withSeed(runner.continuous,
-                                        sizeof *runner.continuous * ENVIRONMENTS * (size_t)layout->n_agents *
-                                            (size_t)lud_max_continuous(layout),
-                                        hash);
+            hash = XXH3_64bits_withSeed(
+                runner.continuous, chosen * (size_t)lud_max_continuous(layout) * sizeof *runner.continuous,
+                hash);
         hash = XXH3_64bits_withSeed(runner.batch->states, ENVIRONMENTS * layout->state_bytes, hash);
         float weights[256] = {0};
         const int n_nodes = lud_policy_attention(lud_cast_get(run.cast, 0), runner.batch->states, NULL);
@@ -277,9 +276,9 @@ static void train(const golden_case *c, const char *choice, int n_threads, parts
     p->n_tensors = p->n = 0;
     add_tensors(p, folder);
     add_metrics(p, folder);
-    p->played = p->reported = 0;
-    if (strcmp(choice, "cpu") == 0) p->played = play(c, folder, threads);
-    if (strcmp(choice, "cpu") == 0 && n_threads == 1) p->reported = report(c, folder, threads);
+    const bool on_cpu = strcmp(choice, "cpu") == 0;
+    p->played = on_cpu ? play(c, folder, threads) : 0;
+    p->reported = on_cpu && n_threads == 1 ? report(c, folder, threads) : 0;
     snprintf(command, sizeof command, "rm -r %s", folder);
     assert_int_equal(system(command), 0);
 }

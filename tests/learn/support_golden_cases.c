@@ -10,9 +10,8 @@
     "ludus: 1\nname: t\nworld: particle\nparticle: {" section ", episode_length: 4}\n"                       \
     "run: {environments: 3, seed: 5}\n"
 #define PARTICLE(section, learner)                                                                           \
-    "ludus: 1\nname: t\nworld: particle\nparticle: {" section ", episode_length: 4}\n"                       \
-    "run: {environments: 3, seed: 5}\nlearner: {type: graph-mappo, automatic: false, rollout_length: 6, "    \
-    "steps: 54, " learner "}\n"
+    PARTICLE_WORLD(section)                                                                                  \
+    "learner: {type: graph-mappo, automatic: false, rollout_length: 6, steps: 54, " learner "}\n"
 #define NAVIGATION(actions) "task: navigation_graph, agents: 3, obstacles: 1, actions: " actions
 #define DISTURBED           NAVIGATION("continuous") ", graph: {nodes: relative, edges: true}, disturbance: {std: 0.1}"
 #define SMALL                                                                                                \
@@ -33,11 +32,11 @@
     "    We We We We We\n    We Ay Ae .. We\n    We We .. We We\n    We We We We We\n"                       \
     "  max_steps: 5\n  actions: small\n"                                                                     \
     "goals: [{cell: [1, 1]}, {cell: [2, 1]}, {cell: [3, 1]}, {cell: [2, 2]}]\n"
-#define TWO_PEOPLE_MAP                                                                                       \
+#define TWO_PEOPLE                                                                                           \
+    "ludus: 1\nname: three\nworld: multigrid\nmultigrid:\n  map: |\n"                                        \
     "    We We We We We We\n    We Ay Ae .. Ay We\n    We We .. .. We We\n    We We We We We We\n"           \
     "  max_steps: 5\n  actions: small\n"                                                                     \
     "goals: [{cell: [1, 1]}, {cell: [2, 1]}, {cell: [3, 2]}]\n"
-#define TWO_PEOPLE "ludus: 1\nname: three\nworld: multigrid\nmultigrid:\n  map: |\n" TWO_PEOPLE_MAP
 #define STAGES                                                                                               \
     "  num_training_steps: 24\n  updates_per_iteration: 8\n  batch_size: 6\n"                                \
     "  warmup_v_h_e_steps: 4\n  warmup_x_h_steps: 4\n  warmup_u_r_steps: 4\n  warmup_q_r_steps: 4\n"         \
@@ -356,15 +355,15 @@ const golden_case golden_cases[] = {
     {"empo, states met, begun anywhere",
      NULL,
      KEY,
-     {MET("24M"), "learner.training_steps_per_env_step=0.05", "learner.restart_prob=0.7",
+     {MET("0.11M"), "learner.training_steps_per_env_step=0.04", "learner.restart_prob=0.7",
       "learner.restart_from=successors", "learner.restart_choices=3"}},
     {"empo, states met, begun where others acted",
      NULL,
      KEY,
-     {MET("24M"), "learner.training_steps_per_env_step=0.05", "learner.restart_prob=0.7",
+     {MET("0.11M"), "learner.training_steps_per_env_step=0.04", "learner.restart_prob=0.7",
       "learner.restart_from=visited", "learner.restart_choices=2"}},
     {"people, other theory",
-     "ludus: 1\nname: three\nworld: multigrid\nmultigrid:\n  map: |\n" TWO_PEOPLE_MAP
+     TWO_PEOPLE
      "learner:\n  type: empo-phase1\n  rho_h: 0.08\n  optimistic: true\n  beta_h: 3\n"
      "  buffer_memory: 1M\n  epsilon_h_start: 0.6\n  epsilon_h_end: 0.2\n  lr_q_h: 2e-3\n  lr_marginal: "
      "3e-3\n"
@@ -396,10 +395,9 @@ const golden_case golden_cases[] = {
      ".. We\n"
      "    We We We We We We\n  legend: {G1: {goal: {colour: green}}}\n  max_steps: 4\n  actions: small\n"
      "  rewards: {goal: 1, goal_ends: true, step: -0.1}\nrun: {environments: 4, seed: 3}\n"
-     "learner: {type: graph-mappo, automatic: false, rollout_length: 5, hidden_size: 16, channels: 4, steps: "
-     "80, epochs: 2, evaluation_episodes: 2, recurrent: false, minibatches: 2, time_limits: bootstrap}\n",
+     "learner: {" GRID_SMALL ", recurrent: false, minibatches: 2, time_limits: bootstrap}\n",
      NULL,
-     {NULL}},
+     {"learner.steps=80"}},
     {"mappo, grid, more convolutions",
      NULL,
      BALLS,

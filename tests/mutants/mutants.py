@@ -122,8 +122,7 @@ class Mutants:
             self.numbers += 1
             if reserve:
                 mutant = reserve.pop()
-                if sources.loses_a_macro(mutant.function, self.tokens[mutant.file]) or \
-                        sources.key(mutant, self.texts[mutant.file], self.tokens[mutant.file]) in self.known:
+                if sources.key(mutant, self.texts[mutant.file], self.tokens[mutant.file]) in self.known:
                     self.dropped += 1
                 else:
                     self.chosen[self.numbers] = mutant

@@ -243,7 +243,7 @@ def mutants_of(file, text, vectors=("PLAIN", "AVX2", "AVX512")):
     tokens = tokens_of(text)
     functions, found, alone = functions_of(tokens), [], left_alone(tokens, vectors)
     for function in functions:
-        if IGNORED_FUNCTIONS.search(function.name):
+        if IGNORED_FUNCTIONS.search(function.name) or loses_a_macro(function, tokens):
             continue
         ignored = ranges_within(tokens, function.first, function.last) | alone
         allocated = ranges_within(tokens, function.first, function.last, ALLOCATIONS)

@@ -505,13 +505,12 @@ static void situations_are_what_changes_for_good(void **unused) {
         state[m->at.condition + (uint32_t)c / 4] ^= (uint8_t)(1 << 2 * (c % 4));
         assert_true(model->world->situation(model, state, 0) != here);
     }
-    static const uint32_t ahead = 1;
     memcpy(state, start, sizeof state);
     state[m->at.step] ^= 1;
     state[m->at.agent] ^= LUD_AGENT_DIRECTION;
-    lud_grid_put_cell(m, state, m->at.cell, 1, lud_grid_get_cell(m, state, m->at.cell, 1) + ahead);
+    lud_grid_put_cell(m, state, m->at.cell, 1, lud_grid_get_cell(m, state, m->at.cell, 1) + 1);
     assert_true(model->world->situation(model, state, 0) == here);
-    lud_grid_put_cell(m, state, m->at.cell, 0, lud_grid_get_cell(m, state, m->at.cell, 0) + ahead);
+    lud_grid_put_cell(m, state, m->at.cell, 0, lud_grid_get_cell(m, state, m->at.cell, 0) + 1);
     assert_true(model->world->situation(model, state, 0) != here);
     lud_grid_model_destroy(model);
 }

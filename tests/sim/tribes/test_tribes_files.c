@@ -136,19 +136,13 @@ static void test_random_maps_have_what_is_asked_for(void **unused) {
 /* Goals are what the file says, their weights in parts of one. */
 static void test_goals_are_read(void **unused) {
     (void)unused;
-    static const char text[] = "tribes:\n  map: ['1..', 'A..']\n  teams: [{}]\n"
-                               "goals: [{cell: [2, 1]}, {rectangle: [1, 0, 2, 1], weight: 2}, {stored: 4}]\n";
+    lud_model *model =
+        tribes_make("  map: ['1..', 'A..']\n  teams: [{}]\n"
+                    "goals: [{cell: [2, 1]}, {rectangle: [1, 0, 2, 1], weight: 2}, {stored: 4}]\n");
     static const lud_tribes_goal expected[] = {
         {.x1 = 2, .y1 = 1, .x2 = 2, .y2 = 1, .cell = true, .weight = 0.25},
         {.x1 = 1, .y1 = 0, .x2 = 2, .y2 = 1, .weight = 0.5},
         {.stored = true, .units = 4, .weight = 0.25}};
-    lud_arena *arena = lud_arena_create(0);
-    lud_error error = {0};
-    lud_tree *root;
-    lud_model *model;
-    assert_int_equal(lud_tree_read_text(arena, "test", text, strlen(text), &root, &error), LUD_OK);
-    if (lud_tribes_world.parse(&lud_tribes_world, root, "test", 1, &model, &error))
-        fail_msg("%s", error.text);
     const lud_tribes_spec *spec = &lud_tribes_of(model)->spec;
     assert_int_equal(spec->n_goals, 3);
     for (int g = 0; g < 3; g++) {
@@ -158,23 +152,16 @@ static void test_goals_are_read(void **unused) {
         assert_true(a->weight == b->weight);
     }
     lud_tribes_world.free(model);
-    lud_arena_destroy(arena);
 }
 
 /* A cell, a rectangle with its edges, and what a team has stored, whoever asks. */
 static void test_goals_are_reached(void **unused) {
     (void)unused;
-    static const char text[] = "tribes:\n  map: ['1...2', '.....', 'A...B', '.....']\n"
-                               "  teams: [{role: human}, {role: human}]\n"
-                               "goals: [{cell: [2, 1]}, {rectangle: [1, 1, 3, 2], weight: 2}, {stored: 4}]\n";
+    lud_model *model =
+        tribes_make("  map: ['1...2', '.....', 'A...B', '.....']\n"
+                    "  teams: [{role: human}, {role: human}]\n"
+                    "goals: [{cell: [2, 1]}, {rectangle: [1, 1, 3, 2], weight: 2}, {stored: 4}]\n");
     static const double weights[] = {0.25, 0.5, 0.25};
-    lud_arena *arena = lud_arena_create(0);
-    lud_error error = {0};
-    lud_tree *root;
-    lud_model *model;
-    assert_int_equal(lud_tree_read_text(arena, "test", text, strlen(text), &root, &error), LUD_OK);
-    if (lud_tribes_world.parse(&lud_tribes_world, root, "test", 1, &model, &error))
-        fail_msg("%s", error.text);
     uint8_t *state = calloc(1, model->layout.state_bytes);
     uint32_t tick = 0;
     lud_tribes_world.reset(model, (lud_range){.seed = 1, .n = 1, .tick = &tick}, state);
@@ -205,7 +192,6 @@ static void test_goals_are_reached(void **unused) {
     }
     free(state);
     lud_tribes_world.free(model);
-    lud_arena_destroy(arena);
 }
 
 /* Every free cell is as likely as any other, two agents never share one, and on a map that is full each has
