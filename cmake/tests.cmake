@@ -43,6 +43,9 @@ endif()
 if(NOT AV_FOUND)
   list(FILTER test_sources EXCLUDE REGEX "/test_(gif|guide|record|video_failures|without)\\.c$")
 endif()
+if(LUDUS_FUZZ OR LUDUS_SANITIZE) # its programs are others, or none
+  list(FILTER test_sources EXCLUDE REGEX "/tests/fuzz/")
+endif()
 add_custom_target(thread_tests)
 add_custom_target(cuda_tests) # what `make bench-gpu` carries to a GPU
 foreach(source IN LISTS test_sources)

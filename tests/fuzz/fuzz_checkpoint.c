@@ -6,6 +6,7 @@
 
 #include <xxhash.h>
 
+#include "answers.h"
 #include "learn/store/checkpoint.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t length);
@@ -29,11 +30,14 @@ static void look(const uint8_t *bytes, size_t length) {
     lud_error error = {0};
     if (lud_checkpoint_parse("fuzz", bytes, length, &checkpoint, &error)) {
         if (checkpoint || !error.text[0]) abort();
+        fuzz_answer_text(error.text);
         return;
     }
     unsigned sum = 0;
     for (int i = 0; i < lud_checkpoint_n_tensors(checkpoint); i++) {
         const lud_tensor *tensor = lud_checkpoint_get(checkpoint, i);
+        fuzz_answer_text(tensor->name);
+        fuzz_answer(tensor->data, tensor->bytes);
         for (size_t k = 0; k < tensor->bytes; k++) sum += ((const uint8_t *)tensor->data)[k];
         if (lud_checkpoint_find(checkpoint, tensor->name) != tensor) abort();
     }

@@ -8,6 +8,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "answers.h"
 #include "base/file.h"
 #include "learn/episodes/recorder.h"
 
@@ -51,6 +52,13 @@ static whole_file record(void) {
     return f;
 }
 
+/* The name of the file is another one in every run. */
+static void answer_error(const lud_error *error) {
+    static const char start[] = "/proc/self/fd/";
+    const char *at = strstr(error->text, start);
+    fuzz_answer_text(at ? at + sizeof start - 1 + strspn(at + sizeof start - 1, "0123456789") : error->text);
+}
+
 static void read_everything(lud_data_set *set) {
     const lud_data_info *info = lud_data_set_info(set);
     lud_error error = {0};
@@ -62,14 +70,19 @@ static void read_everything(lud_data_set *set) {
             const size_t bytes = lud_data_set_row_bytes(set, array, 0);
             if (n > 4096 || bytes > 1 << 16) continue;
             void *rows = malloc((size_t)n * bytes + 1);
-            if (rows) (void)lud_data_set_read(set, array, 0, e, 0, n, rows, &error);
+            error = (lud_error){0};
+            if (rows && !lud_data_set_read(set, array, 0, e, 0, n, rows, &error))
+                fuzz_answer(rows, (size_t)n * bytes);
+            answer_error(&error);
             free(rows);
         }
         lud_text text = {0};
-        (void)lud_data_set_summary(set, e, 0, &text, &error);
+        error = (lud_error){0};
+        if (!lud_data_set_summary(set, e, 0, &text, &error)) fuzz_answer_text(text.bytes);
         lud_text_free(&text);
         if (info->replays_exactly && lud_data_set_episode(set, e)->length < 4096)
             (void)lud_data_set_verify(set, e, &error);
+        answer_error(&error);
     }
 }
 
@@ -97,7 +110,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t length) {
     }
     lud_data_set *set = NULL;
     lud_error error = {0};
-    if (!lud_data_set_open(path, &set, &error)) {
+    const lud_status status = lud_data_set_open(path, &set, &error);
+    answer_error(&error);
+    if (!status) {
         read_everything(set);
         lud_data_set_close(set);
     }

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "answers.h"
 #include "sim/multigrid/edit/grid_edit_check.h"
 #include "sim/multigrid/edit/grid_edit_tools.h"
 
@@ -62,6 +63,12 @@ static lud_status edit_somehow(lud_grid_edit *edit, uint64_t r, lud_error *error
     }
 }
 
+static void answer_problems(const lud_grid_edit *edit) {
+    lud_grid_problem problems[4];
+    const int n = lud_grid_edit_check(edit, problems, 4, NULL);
+    for (int k = 0; k < n && k < 4; k++) fuzz_answer_text(problems[k].text);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     if (size < 9 || size > LARGEST) return 0;
     uint64_t random;
@@ -75,6 +82,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     }
     if (lud_grid_edit_open("fuzz.yaml", text, NULL, 0, 0, &edit, &error)) {
         if (!error.text[0]) abort();
+        fuzz_answer_text(error.text);
         free(text);
         return 0;
     }
@@ -86,8 +94,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
         if (status && !error.text[0]) abort();
         if (status && strcmp(before, lud_grid_edit_text(edit)) != 0) abort();
         free(before);
-        lud_grid_problem problems[4];
-        lud_grid_edit_check(edit, problems, 4, NULL);
+        fuzz_answer_text(error.text);
+        fuzz_answer_text(lud_grid_edit_text(edit));
+        answer_problems(edit);
     }
     while (lud_grid_edit_undo_name(edit))
         if (lud_grid_edit_undo(edit, &error)) abort();

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "answers.h"
 #include "cli/experiment/plan.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -19,10 +20,17 @@ static void check(const lud_experiment *e) {
         if (!e->tasks[t].path || strchr(e->tasks[t].name, '/') ||
             isnan(e->tasks[t].low) != isnan(e->tasks[t].high))
             abort();
+    for (int t = 0; t < e->n_tasks; t++) {
+        fuzz_answer_text(e->tasks[t].path);
+        fuzz_answer_text(e->tasks[t].name);
+    }
     for (int v = 0; v < e->n_variants; v++) {
         if (strchr(e->variants[v].name, '/') || e->variants[v].name[0] == '.') abort();
-        for (int k = 0; k < e->variants[v].set.n; k++)
+        fuzz_answer_text(e->variants[v].name);
+        for (int k = 0; k < e->variants[v].set.n; k++) {
             if (!strchr(e->variants[v].set.items[k], '=')) abort();
+            fuzz_answer_text(e->variants[v].set.items[k]);
+        }
     }
     const lud_experiment_run last = lud_experiment_run_at(e, lud_experiment_n_runs(e) - 1);
     if (last.task != e->n_tasks - 1 || last.variant != e->n_variants - 1 || last.seed != e->n_seeds - 1)
@@ -36,6 +44,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     if (!arena) return 0;
     if (lud_experiment_parse(arena, "fuzz", (const char *)data, size, &experiment, &error)) {
         if (!error.text[0]) abort();
+        fuzz_answer_text(error.text);
     } else {
         check(&experiment);
     }

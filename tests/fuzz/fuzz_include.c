@@ -12,6 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "answers.h"
 #include "memory_folder.h"
 #include "sim/scenario.h"
 
@@ -110,6 +111,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t length) {
     const lud_scenario_overrides none = {.run = lud_run_as_written};
     if (lud_scenario_load_with(path_of(0), &none, &files, &scenario, &error)) {
         if (scenario || !error.text[0]) abort(); /* nothing of a foreign file */
+        fuzz_answer_without(error.text, folder);
     } else {
         lud_arena *arena = lud_arena_create(0);
         lud_tree *root;
@@ -118,6 +120,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t length) {
         if (lud_scenario_effective(scenario, arena, &root, &error) ||
             lud_tree_write(arena, root, &text, &n, &error))
             abort();
+        fuzz_answer_without(text, folder);
         if (lud_scenario_read("again", text, n, NULL, 0, &again, &error)) abort();
         if (again->model->layout.state_bytes != scenario->model->layout.state_bytes) abort();
         lud_scenario_destroy(again);

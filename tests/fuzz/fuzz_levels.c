@@ -8,6 +8,7 @@
 
 #include <xxhash.h>
 
+#include "answers.h"
 #include "memory_folder.h"
 #include "sim/statespace/level_file.h"
 
@@ -42,8 +43,10 @@ static bool read_all(const lud_level_file *file) {
         lud_error error = {0};
         if (lud_level_file_read(file, level, states, &error)) {
             if (!error.text[0]) abort();
+            fuzz_answer_without(error.text, folder);
             whole = false;
         } else {
+            fuzz_answer(states, n * file->state_bytes);
             for (uint64_t i = 1; i < n; i++)
                 if (memcmp(states + (i - 1) * file->state_bytes, states + i * file->state_bytes,
                            file->state_bytes) >= 0)
@@ -62,6 +65,7 @@ static void look(const uint8_t *bytes, size_t length, size_t state_bytes) {
     lud_error error = {0};
     if (lud_level_file_open(path, state_bytes, KEY, true, &file, &error)) {
         if (file || !error.text[0]) abort();
+        fuzz_answer_without(error.text, folder);
         return;
     }
     const int n_levels = file->n_levels;

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "answers.h"
 #include "base/text.h"
 #include "sim/scenario.h"
 
@@ -72,6 +73,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     lud_scenario *scenario, *again;
     if (text.failed || lud_scenario_read("fuzz", text.bytes, text.length, NULL, 0, &scenario, &error)) {
         if (!text.failed && !error.text[0]) abort();
+        fuzz_answer_text(error.text);
         lud_text_free(&text);
         return 0;
     }
@@ -83,6 +85,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     if (lud_scenario_effective(scenario, arena, &root, &error) ||
         lud_tree_write(arena, root, &written, &length, &error))
         abort();
+    fuzz_answer(written, length);
     if (lud_scenario_read("again", written, length, NULL, 0, &again, &error)) abort();
     /* equal models start in equal states */
     const lud_layout *layout = &scenario->model->layout;
@@ -94,6 +97,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     scenario->world->reset(scenario->model, range, a);
     again->world->reset(again->model, range, b);
     if (memcmp(a, b, layout->state_bytes * 3) != 0) abort();
+    fuzz_answer(a, layout->state_bytes * 3);
     lud_scenario_destroy(again);
     lud_scenario_destroy(scenario);
     lud_arena_destroy(arena);

@@ -4,6 +4,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "answers.h"
 #include "sim/proof/prover.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -25,15 +26,17 @@ static void use(const lud_proof_base *base) {
         lud_proof_successors out = {.begin = begin, .atoms = atoms, .hash = hash, .step = step};
         begin[0] = 0;
         lud_proof_expand(base, &limits, &goal, 1, -1, NULL, 0, &out, NULL);
+        fuzz_answer(hash, (size_t)out.n * sizeof *hash);
+        fuzz_answer(begin, ((size_t)out.n + 1) * sizeof *begin);
         lud_prover_answer answer;
-        lud_prover_ask(prover, &goal, &answer, NULL);
+        if (!lud_prover_ask(prover, &goal, &answer, NULL)) fuzz_answer(&answer, sizeof answer);
     }
     lud_prover_destroy(prover);
 }
 
 static void forget(void *unused, const char *text) {
     (void)unused;
-    (void)text;
+    fuzz_answer_text(text);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
@@ -73,8 +76,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
         size_t n = (size_t)(end - rest) < sizeof query - 1 ? (size_t)(end - rest) : sizeof query - 1;
         for (size_t i = 0; i < n; i++) query[i] = rest[i];
         query[n] = 0;
-        lud_proof_parse_atom(base, query, &atom, NULL, &error);
+        if (!lud_proof_parse_atom(base, query, &atom, NULL, &error)) fuzz_answer(&atom, sizeof atom);
     }
+    fuzz_answer_text(error.text);
     lud_proof_base_destroy(base);
     lud_proof_builder_destroy(builder);
     return 0;

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "answers.h"
 #include "sim/scenario.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -31,6 +32,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     lud_scenario *scenario, *again;
     if (lud_scenario_read("fuzz", (const char *)data, size, NULL, 0, &scenario, &error)) {
         if (!error.text[0]) abort(); /* an error without a message */
+        fuzz_answer_text(error.text);
         return 0;
     }
     use(scenario);
@@ -40,6 +42,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     size_t length;
     if (arena && !lud_scenario_effective(scenario, arena, &root, &error) &&
         !lud_tree_write(arena, root, &text, &length, &error)) {
+        fuzz_answer(text, length);
         if (lud_scenario_read("again", text, length, NULL, 0, &again, &error)) abort();
         if (again->model->layout.state_bytes != scenario->model->layout.state_bytes) abort();
         lud_scenario_destroy(again);

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "agents/cast.h"
+#include "answers.h"
 #include "sim/batch.h"
 #include "sim/scenario.h"
 
@@ -29,6 +30,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t length) {
     lud_cast *cast = NULL;
     lud_error error = {0};
     if (!arena || lud_tree_read_text(arena, "fuzz", (const char *)bytes, length, &policies, &error)) {
+        fuzz_answer_text(error.text);
         lud_arena_destroy(arena);
         return 0;
     }
@@ -42,6 +44,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t length) {
         for (int t = 0; t < 5 && !lud_cast_needs_observations(cast); t++) {
             lud_cast_act(cast, lud_batch_range(batch, 0, 1), batch->states, NULL, hidden, actions, NULL);
             lud_batch_step(batch, (lud_actions){.discrete = actions}, NULL);
+            fuzz_answer(actions, sizeof actions);
         }
         free(hidden);
         lud_batch_destroy(batch);
@@ -49,6 +52,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t length) {
     } else if (!error.text[0]) {
         abort();
     }
+    fuzz_answer_text(error.text);
     lud_arena_destroy(arena);
     return 0;
 }

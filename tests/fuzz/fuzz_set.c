@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "answers.h"
 #include "sim/scenario.h"
 
 const char *__lsan_default_suppressions(void);
@@ -19,6 +20,19 @@ static const char text[] =
     "ludus: 1\nname: t\nworld: multigrid\nmultigrid:\n  map: |\n    We We We We\n    We Ay .. We\n    We We "
     "We We\n"
     "goals: [{cell: [1, 1]}]\npolicies: {human: random}\nlearner: {type: empo-exact}\n";
+
+static void answer(const lud_scenario *scenario) {
+    lud_arena *arena = lud_arena_create(0);
+    lud_tree *root;
+    char *written;
+    size_t n;
+    lud_error error = {0};
+    if (lud_scenario_effective(scenario, arena, &root, &error) ||
+        lud_tree_write(arena, root, &written, &n, &error))
+        abort();
+    fuzz_answer(written, n);
+    lud_arena_destroy(arena);
+}
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t length) {
     enum { MOST = 16 };
@@ -37,7 +51,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t length) {
     lud_error error = {0};
     if (lud_scenario_read("fuzz.yaml", text, sizeof text - 1, set, n, &scenario, &error)) {
         if (scenario || !error.text[0]) abort();
+        fuzz_answer_text(error.text);
     } else {
+        answer(scenario);
         lud_scenario_destroy(scenario);
     }
     free(copy);

@@ -8,6 +8,7 @@
 
 #include <xxhash.h>
 
+#include "answers.h"
 #include "learn/empo/exact/solution.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t length);
@@ -71,13 +72,16 @@ static void look(const uint8_t *bytes, size_t length) {
     lud_error error = {0};
     if (lud_empo_solution_open(path, &solution, &error)) {
         if (solution || !error.text[0]) abort();
+        fuzz_answer_without(error.text, path);
     } else {
         const lud_empo_header *h = solution->header;
         double sum = 0;
         for (uint64_t s = 0; s < h->n_states; s++) {
             const double *record = lud_empo_solution_record(solution, s);
             for (uint64_t i = 0; i < h->record_doubles; i++) sum += record[i];
-            (void)lud_empo_solution_find(solution, solution->states + s * h->state_bytes);
+            const uint64_t found = lud_empo_solution_find(solution, solution->states + s * h->state_bytes);
+            fuzz_answer(&found, sizeof found);
+            fuzz_answer(record, h->record_doubles * sizeof *record);
         }
         volatile double used = sum;
         (void)used;

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "answers.h"
 #include "cli/sweep/kept_rows.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -23,6 +24,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
         const size_t length = strcspn(rows.lines[k], ",");
         char *field = lud_arena_text(arena, rows.lines[k], length + 1);
         const char *found = lud_kept_rows_find(&rows, field);
+        fuzz_answer_text(rows.lines[k]);
         if (!found || strncmp(found, field, length + 1) != 0 || strchr(found, '\n')) abort();
     }
     lud_arena_destroy(arena);

@@ -7,6 +7,7 @@
 
 #include <jansson.h>
 
+#include "answers.h"
 #include "learn/language/parse_action.h"
 #include "learn/language/tokenizer/tokenizer.h"
 
@@ -21,8 +22,10 @@ static void round_trip(const lud_tokenizer *tokenizer, const char *text, size_t 
     if (n < 0 || n > (int64_t)length) abort();
     for (int64_t i = 0; i < n; i++)
         if (tokens[i] < 0 || tokens[i] >= lud_tokenizer_size(tokenizer)) abort();
+    fuzz_answer(tokens, (size_t)n * sizeof *tokens);
     lud_text back = {0};
     lud_tokenizer_decode(tokenizer, n, tokens, &back);
+    fuzz_answer(back.bytes, back.length);
     if (whole && (back.length != length || (length && memcmp(back.bytes, text, length) != 0))) abort();
     lud_text_free(&back);
     free(tokens);
@@ -35,6 +38,8 @@ static void parse(const char *text, size_t length) {
         const lud_parse_result result =
             lud_parse_choice((lud_parse_mode)mode, text, length, names, 3, &choice);
         if ((result == LUD_PARSED) != (choice >= 0 && choice < 3)) abort();
+        fuzz_answer(&result, sizeof result);
+        fuzz_answer(&choice, sizeof choice);
     }
     lud_object_scan scan = {0};
     lud_object_scan_next(&scan, text, length);
@@ -48,6 +53,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t length) {
     lud_tokenizer *tokenizer = NULL, *words = NULL;
     if (lud_tokenizer_parse("fuzz", text, length, &tokenizer, &error)) {
         if (tokenizer || !error.text[0]) abort();
+        fuzz_answer_text(error.text);
     } else { /* the file read by itself: marks in it write nothing, so not all of it need come back */
         round_trip(tokenizer, text, length, false);
         lud_tokenizer_destroy(tokenizer);

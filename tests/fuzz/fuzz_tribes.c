@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "answers.h"
 #include "sim/tribes/tribes.h"
 #include "tests/fuzz/section.h"
 
@@ -35,12 +36,15 @@ static void play(const lud_model *model) {
         lud_tribes_world.step(model, range, states, (lud_actions){.discrete = actions},
                               (lud_outcome){rewards, flags, flags + 2, components});
         lud_tribes_world.observe(model, range, states, parts);
+        fuzz_answer(states, 2 * layout->state_bytes);
+        for (int p = 0; p < layout->n_parts; p++) fuzz_answer(parts[p], 2 * layout->parts[p].bytes);
     }
     lud_tribes_world.measure(model, 1, states, values);
     lud_text text = {0};
     lud_tribes_world.describe(model, states, &text);
     lud_tribes_world.describe_agent(model, states, layout->n_agents - 1, &text);
     lud_tribes_world.describe_team(model, layout->n_teams - 1, &text);
+    fuzz_answer_text(text.bytes);
     lud_text_free(&text);
     for (int p = 0; p < layout->n_parts; p++) free(parts[p]);
     free(states);

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "answers.h"
 #include "sim/view.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -52,6 +53,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     if (lud_tree_read_text(arena, "fuzz", (const char *)data, size, &root, &error) ||
         lud_view_section_read(arena, root, &view, &error)) {
         if (!error.text[0]) abort();
+        fuzz_answer_text(error.text);
     } else {
         check(&view);
         check_panels(arena, &view.panels);
@@ -61,6 +63,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
             lud_view_section_write(arena, &again, &second, &second_length, &error))
             abort();
         if (length != second_length || memcmp(text, second, length) != 0) abort();
+        fuzz_answer(text, length);
     }
     lud_arena_destroy(arena);
     return 0;

@@ -4,11 +4,13 @@
  *
  *     fuzz_map -runs=200 -seed=1 -max_total_time=20 -max_len=8192 -artifact_prefix=crash- FOLDER...
  *
- * Other flags of libFuzzer are passed over. An input that kills the target is kept as PREFIX followed by
- * `input`. */
+ * -answers prints the sum of what the target made of all inputs (answers.h), -answers=FILE also writes a line
+ * an input. Other flags of libFuzzer are passed over. An input that kills the target is kept as PREFIX
+ * followed by `input`. */
 #include <dirent.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,6 +19,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "answers.h"
 #include "base/random.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t length);
@@ -139,7 +142,11 @@ int main(int argc, char **argv) {
     uint64_t runs = 1000, seed = 1;
     size_t max_length = 8192;
     double seconds = 0;
+    bool answers = false;
+    FILE *list = NULL;
     for (int i = 1; i < argc; i++) {
+        if (!strncmp(argv[i], "-answers", 8)) answers = true;
+        if (!strncmp(argv[i], "-answers=", 9) && !(list = fopen(argv[i] + 9, "w"))) return 1;
         if (sscanf(argv[i], "-runs=%lu", &runs) == 1 || sscanf(argv[i], "-seed=%lu", &seed) == 1 ||
             sscanf(argv[i], "-max_len=%zu", &max_length) == 1 ||
             sscanf(argv[i], "-max_total_time=%lf", &seconds) == 1)
@@ -164,8 +171,11 @@ int main(int argc, char **argv) {
         }
         alarm(60); /* an input that takes a minute is a finding too */
         LLVMFuzzerTestOneInput(input, input_length);
+        if (list) fprintf(list, "%lu %016lx\n", done, fuzz_answers());
     }
     alarm(0);
+    if (answers) printf("%016lx\n", fuzz_answers());
+    if (list) fclose(list);
     fprintf(stderr, "%lu inputs, %d of them seeds\n", done, n_seeds);
     for (int i = 0; i < n_seeds; i++) free(seeds[i].bytes);
     return 0;

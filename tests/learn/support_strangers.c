@@ -24,13 +24,14 @@ support_stranger support_stranger_open(const support_training *t) {
     assert_true(file >= 0);
     close(file);
     double row[MOST_COLUMNS];
-    support_bed bed = support_bed_open(t, "cpu", 1);
-    support_bed_iterate(t, &bed, row);
-    lud_checkpoint *saved = support_bed_save(&bed);
+    s.bed = support_bed_open(t, "cpu", 1);
+    support_bed_iterate(t, &s.bed, row);
+    lud_checkpoint *saved = support_bed_save(&s.bed);
+    lud_learner_destroy(s.bed.learner);
+    s.bed.learner = NULL;
     unlink(path); /* or it would be kept as the one before */
     if (lud_checkpoint_write(saved, path, &s.error)) fail_msg("%s", s.error.text);
     lud_checkpoint_destroy(saved);
-    support_bed_close(&bed);
     if (lud_checkpoint_open(path, &s.checkpoint, &s.error)) fail_msg("%s", s.error.text);
     unlink(path);
     size_t total = 0;
@@ -47,6 +48,7 @@ support_stranger support_stranger_open(const support_training *t) {
 }
 
 void support_stranger_close(support_stranger *s) {
+    support_bed_close(&s->bed);
     lud_checkpoint_destroy(s->checkpoint);
     free(s->bytes);
 }
@@ -128,15 +130,20 @@ static lud_status act(const support_bed *b, lud_error *error) {
 bool support_stranger_play(support_stranger *s) {
     double row[MOST_COLUMNS];
     s->error = (lud_error){0};
-    support_bed b = support_bed_open(s->training, "cpu", 1);
-    const lud_learner_kind *kind = b.learner->kind;
-    kind->visit(b.learner, s->checkpoint);
+    support_bed *b = &s->bed;
+    if (lud_learner_create(b->scenario, b->device, &b->learner, &s->error))
+        fail_msg("%s: %s", s->training->name, s->error.text);
+    const lud_learner_kind *kind = b->learner->kind;
+    kind->visit(b->learner, s->checkpoint);
     lud_status status = lud_checkpoint_status(s->checkpoint, &s->error);
-    if (!status) status = kind->iterate(b.learner, row, &s->error);
-    if (!status && kind->evaluate) status = kind->evaluate(b.learner, row, &s->error);
-    if (!status) status = act(&b, &s->error);
+    if (!status) status = kind->iterate(b->learner, row, &s->error);
+    if (!status && kind->evaluate) status = kind->evaluate(b->learner, row, &s->error);
+    if (!status) status = act(b, &s->error);
     if (status && !s->error.text[0]) fail_msg("%s: no message", s->training->name);
-    if (status) b.device->failure = (lud_error){0}; /* it was told */
-    support_bed_close(&b);
+    lud_learner_destroy(b->learner);
+    b->learner = NULL;
+    lud_device_synchronise(b->device);
+    if (status) b->device->failure = (lud_error){0}; /* it was told */
+    if (lud_device_failure(b->device)) fail_msg("%s", lud_device_failure(b->device));
     return status == LUD_OK;
 }

@@ -5,6 +5,7 @@
 
 typedef struct support_stranger {
     const support_training *training;
+    support_bed bed;            /* without a learner between plays */
     lud_checkpoint *checkpoint; /* as read from a file */
     uint8_t *bytes;             /* of its tensors as they were, one behind the other */
     lud_error error;            /* of the last play */

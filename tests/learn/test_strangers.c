@@ -91,6 +91,71 @@ static void what_is_out_of_range_is_named(void **state) {
     }
 }
 
+static uint8_t *inside(const support_stranger *s, const char *name, size_t *bytes) {
+    const lud_tensor *tensor = lud_checkpoint_find(s->checkpoint, name);
+    if (!tensor) fail_msg("no %s", name);
+    if (bytes) *bytes = tensor->bytes;
+    return (uint8_t *)(uintptr_t)tensor->data;
+}
+
+/* Each sentence that a table of states met has to fulfil, broken by itself; and what is just allowed. */
+static void tables_of_states_met_are_sound(void **state) {
+    (void)state;
+    enum { EXPANDED = 1, LEVELS = 6, KNOWN = 5 };
+    int t = 0;
+    while (strcmp(support_trainings[t].name, "empo, states met") != 0) t++;
+    support_stranger s = support_stranger_open(&support_trainings[t]);
+    size_t n;
+    const uint8_t *flags = inside(&s, "met.flags", &n);
+    int32_t last = 0; /* a state that was met and not expanded */
+    while (last < (int32_t)n && flags[last] & EXPANDED) last++;
+    assert_true(last < (int32_t)n);
+    const float one = 1, more = 1.0001F, below = -0.5F, above = 1e-6F, unknown = -1;
+    const double whole = 1, too_much = 1.0001, negative = -1e-9;
+    const struct {
+        const char *tensor;
+        int64_t at; /* of 32-bit words */
+        const void *value;
+        size_t bytes;
+        bool refused;
+    } cases[] = {
+        {"met.highest", 0, &(int32_t){LEVELS}, 4, true},
+        {"met.highest", 0, &(int32_t){LEVELS - 1}, 4, false},
+        {"met.highest", 0, &(int32_t){-1}, 4, true},
+        {"met.highest", 0, &(int32_t){0}, 4, false},
+        {"met.flags", 0, "\0", 1, true}, /* expanded, but for its flag */
+        {"met.flags", 0, "\2", 1, true}, /* an end where none is */
+        {"met.flags", 0, "\x11", 1, true},
+        {"met.block", 0, &(int32_t){1}, 4, true}, /* another state's */
+        {"met.block", 0, &(int32_t){-1}, 4, true},
+        {"met.block", last, &(int32_t){0}, 4, true},
+        {"met.expanded", 0, &(int32_t){1}, 4, true}, /* twice */
+        {"met.expanded", 0, &(int32_t){(int32_t)n}, 4, true},
+        {"met.expanded", 0, &last, 4, true},
+        {"met.marks", 0, &(int32_t){2}, 4, true}, /* of a state that is not active */
+        {"met.known", 0, &one, 4, false},
+        {"met.known", 0, &more, 4, true},
+        {"met.known", 0, &unknown, 4, false},
+        {"met.known", 0, &below, 4, true},
+        {"met.known", KNOWN - 1, &above, 4, true}, /* the worth of a state is none above zero */
+        {"met.rows.1", KNOWN - 1, &above, 4, true},
+        {"met.rows.1", KNOWN - 1, &below, 4, false},
+        {"met.grounded", 0, &whole, 8, false},
+        {"met.grounded", 0, &too_much, 8, true},
+        {"met.grounded", 0, &negative, 8, true},
+    };
+    assert_true(support_stranger_play(&s));
+    for (size_t c = 0; c < sizeof cases / sizeof *cases; c++) {
+        support_stranger_restore(&s);
+        support_stranger_put(&s, cases[c].tensor, cases[c].at, cases[c].value, cases[c].bytes);
+        if (support_stranger_play(&s) == cases[c].refused)
+            fail_msg("case %zu, %s: '%s'", c, cases[c].tensor, s.error.text);
+        if (cases[c].refused && !strstr(s.error.text, "met."))
+            fail_msg("case %zu, %s: '%s'", c, cases[c].tensor, s.error.text);
+    }
+    support_stranger_close(&s);
+}
+
 /* Not a number is an error that names the tensor, wherever real numbers are kept. */
 static void what_is_not_finite_is_named(void **state) {
     (void)state;
@@ -122,6 +187,7 @@ static void what_is_not_finite_is_named(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_is_out_of_range_is_named),
+        cmocka_unit_test(tables_of_states_met_are_sound),
         cmocka_unit_test(what_is_not_finite_is_named),
         cmocka_unit_test(every_learner_bears_any_numbers),
     };

@@ -51,7 +51,7 @@ LAYERS = ("sim", "learn", "kernels")
 LEFT_OUT = re.compile(r"^kernels/(cuda/|device\.|cpu/onednn|cpu/cpu_device|grid_code" + ("" if has_bf16() else "|cpu/products_bf16") + r")|/cuda|device_batch|device_rollout|automatic\.c$|report\.c$|/summary\.c$|"
                       r"overlay\.c$|describe\.c$|options?\.c$|_options\.c$|stability_report|messages?\.c$|sim/large_array|exact_device|"
                       r"_upload\.c$|nn/capture\.c$|f64\.c$|\.cuh?$|_text\.c$|store/events")
-TESTS = ("kernels", "sim", "agents", "learn", "cli", "render")
+TESTS = ("kernels", "sim", "agents", "learn", "cli", "render", "fuzz")
 # These look for other things: documents, signals; and what would run on a GPU runs on its emulation, with the same programs.
 OTHER_TESTS = re.compile(r"cuda(?!.*_emulated$)|thread_counts|starved|documents|first_hour|test_cli|examples|fixtures|plot|signals|hosts")
 SANITIZE = "-fsanitize=address,bounds"

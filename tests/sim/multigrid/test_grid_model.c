@@ -309,6 +309,51 @@ static void random_starts_draw_maps_and_places(void **unused) {
     lud_grid_model_destroy(model);
 }
 
+/* As many agents as there may be, and no cell more. In most environments everybody gets a place in a few
+ * hundred draws; the environment of the first is one of some millions where the last agent meets a thousand
+ * refusals. */
+static void random_starts_on_a_full_map(void **unused) {
+    (void)unused;
+    enum { SIDE = 10, REFUSED = 9969742 };
+    static lud_grid_object cells[SIDE * SIDE];
+    static lud_grid_agent agents[LUD_GRID_MAX_AGENTS];
+    for (int c = 0; c < SIDE * SIDE; c++) {
+        const bool inside = c / SIDE % (SIDE - 1) && c % SIDE % (SIDE - 1);
+        cells[c] = lud_grid_object_default(inside ? LUD_EMPTY : LUD_WALL);
+    }
+    for (int i = 0; i < LUD_GRID_MAX_AGENTS; i++)
+        agents[i] = (lud_grid_agent){.x = 1 + i % 8, .y = 1 + i / 8, .colour = LUD_GREY};
+    lud_grid_map map = {.cells = cells, .agents = agents};
+    lud_grid_spec spec = {.width = SIDE,
+                          .height = SIDE,
+                          .n_agents = LUD_GRID_MAX_AGENTS,
+                          .max_steps = 9,
+                          .maps = &map,
+                          .n_maps = 1,
+                          .random_start = true};
+    lud_model *model;
+    lud_error error = {0};
+    assert_int_equal(lud_grid_model_create(&spec, &model, &error), LUD_OK);
+    lud_grid_scene *scene = lud_grid_scene_create(model);
+    uint8_t state[1024];
+    assert_true(model->layout.state_bytes <= sizeof state);
+    for (uint32_t k = 0; k < 20; k++) {
+        uint32_t tick = 0;
+        bool taken[SIDE * SIDE] = {false};
+        model->world->reset(
+            model, (lud_range){.seed = 1, .first_environment = REFUSED + k, .n = 1, .tick = &tick}, state);
+        lud_grid_scene_read(scene, model, state);
+        for (int i = 0; i < LUD_GRID_MAX_AGENTS; i++) {
+            const int at = scene->agents[i].y * SIDE + scene->agents[i].x;
+            assert_int_equal(cells[at].type, LUD_EMPTY);
+            assert_false(taken[at]);
+            taken[at] = true;
+        }
+    }
+    lud_grid_scene_destroy(scene);
+    lud_grid_model_destroy(model);
+}
+
 /* A map with more agents than one byte of a joint action can hold still fails cleanly. */
 static void too_many_outcomes_are_an_error(void **unused) {
     (void)unused;
@@ -675,6 +720,7 @@ int main(void) {
         cmocka_unit_test(wrong_specs_are_named),
         cmocka_unit_test(actions_are_chosen_by_what_there_is),
         cmocka_unit_test(random_starts_draw_maps_and_places),
+        cmocka_unit_test(random_starts_on_a_full_map),
         cmocka_unit_test(too_many_outcomes_are_an_error),
         cmocka_unit_test(rewards_are_paid_to_those_who_earn_them),
         cmocka_unit_test(goals_belong_to_people),

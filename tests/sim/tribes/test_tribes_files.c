@@ -247,6 +247,38 @@ static void test_random_starts(void **unused) {
     lud_tribes_world.free(model);
 }
 
+/* As many agents as there may be, and no cell more: of fifty times the last one is drawn its place in more
+ * than a thousand draws once, and gets it all the same. */
+static void test_crowded_starts(void **unused) {
+    (void)unused;
+    enum { SIDE = 17, AGENTS = LUD_TRIBES_MAX_AGENTS, EPISODES = 400 };
+    char text[1024];
+    int n = snprintf(text, sizeof text, "  map:\n");
+    for (int y = 0; y < SIDE; y++) {
+        char row[SIDE + 1] = {0};
+        for (int x = 0; x < SIDE; x++) {
+            const int cell = y * SIDE + x;
+            row[x] = (char)(cell < AGENTS ? '1' : cell == AGENTS ? 'A' : '~');
+        }
+        n += snprintf(text + n, sizeof text - (size_t)n, "    - '%s'\n", row);
+    }
+    snprintf(text + n, sizeof text - (size_t)n, "  teams: [{}]\n  random_start: true\n");
+    lud_model *model = tribes_make(text);
+    uint8_t *state = malloc(model->layout.state_bytes);
+    for (uint32_t tick = 0; tick < EPISODES; tick++) {
+        bool taken[AGENTS] = {false};
+        lud_tribes_world.reset(model, (lud_range){.seed = 8, .n = 1, .tick = &tick}, state);
+        for (int i = 0; i < AGENTS; i++) {
+            const int at = lud_tribes_cell(lud_tribes_of(model), state, i);
+            assert_in_range(at, 0, AGENTS - 1);
+            assert_false(taken[at]);
+            taken[at] = true;
+        }
+    }
+    free(state);
+    lud_tribes_world.free(model);
+}
+
 static void test_ways_home(void **unused) {
     (void)unused;
     lud_model *model = tribes_make("  map: ['1.~.', 'A.~.', '..~.']\n  teams: [{}]\n");
@@ -347,6 +379,7 @@ int main(void) {
         cmocka_unit_test(test_goals_are_read),
         cmocka_unit_test(test_goals_are_reached),
         cmocka_unit_test(test_random_starts),
+        cmocka_unit_test(test_crowded_starts),
         cmocka_unit_test(test_ways_home),
         cmocka_unit_test(test_description_of_an_agent),
         cmocka_unit_test(test_idle_choices),
