@@ -25,7 +25,7 @@ static void answers_are_known(void **state) {
     char command[1024], answers[64] = "";
     snprintf(command, sizeof command,
              LUDUS_BINARY_DIR "/%s -runs=%d -seed=%d -answers " LUDUS_SOURCE_DIR
-                              "/tests/fuzz/corpus/%s 2>/dev/null",
+                              "/tests/fuzz/corpus/%s </dev/null 2>/dev/null",
              k->target, k->inputs, SEED, k->target);
     FILE *pipe = popen(command, "r");
     assert_non_null(pipe);
