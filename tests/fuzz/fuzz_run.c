@@ -135,28 +135,14 @@ static lud_status open_scenario(lud_scenario **scenario, lud_error *error) {
 static lud_status train(const lud_scenario *scenario, bool resume, bool previous, lud_error *error) {
     lud_device *device = NULL;
     lud_learner *learner = NULL;
-    lud_carried carried = {0};
-    char *configuration = NULL;
     lud_train_result result;
     const lud_run_meant meant = {0};
-    lud_arena *arena = lud_arena_create(0);
     lud_status status = lud_device_open("cpu", 1, &device, error);
     if (!status) status = lud_learner_create(scenario, device, &learner, error);
-    if (!status)
-        status = lud_train_configuration(scenario, learner, folder, resume || previous, arena, &carried,
-                                         &configuration, error);
-    const lud_train_options options = {.folder = folder,
-                                       .resume = resume,
-                                       .resume_previous = previous,
-                                       .stop_after = 1,
-                                       .configuration = configuration,
-                                       .carried = &carried,
-                                       .meant = &meant,
-                                       .model = scenario->model};
-    if (!status) status = lud_train(learner, &options, &result, error);
+    const lud_train_options options = {
+        .folder = folder, .resume = resume, .resume_previous = previous, .stop_after = 1, .meant = &meant};
+    if (!status) status = support_train(scenario, learner, &options, &result, error);
     if (status == LUD_INTERRUPTED) status = LUD_OK;
-    lud_carried_free(&carried);
-    lud_arena_destroy(arena);
     lud_learner_destroy(learner);
     lud_device_close(device);
     return status;

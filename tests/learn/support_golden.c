@@ -258,17 +258,9 @@ static void train(const golden_case *c, const char *choice, int n_threads, parts
     if (device->backend->host_memory && n_threads > 1) ((lud_cpu *)device)->work_per_thread = 1;
     if (lud_learner_create(scenario, device, &learner, &error)) fail_msg("%s: %s", c->name, error.text);
     assert_non_null(mkdtemp(folder));
-    lud_carried carried = {0};
-    char *configuration = NULL;
-    lud_arena *arena = lud_arena_create(0);
-    if (lud_train_configuration(scenario, learner, folder, false, arena, &carried, &configuration, &error))
-        fail_msg("%s: %s", c->name, error.text);
-    const lud_train_options options = {
-        .folder = folder, .configuration = configuration, .carried = &carried, .model = scenario->model};
-    if (lud_train(learner, &options, &result, &error)) fail_msg("%s: %s", c->name, error.text);
+    const lud_train_options options = {.folder = folder};
+    if (support_train(scenario, learner, &options, &result, &error)) fail_msg("%s: %s", c->name, error.text);
     assert_in_range(result.iterations, 2, 20);
-    lud_carried_free(&carried);
-    lud_arena_destroy(arena);
     lud_learner_destroy(learner);
     if (lud_device_failure(device)) fail_msg("%s: %s", c->name, lud_device_failure(device));
     lud_device_close(device);

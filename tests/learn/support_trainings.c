@@ -306,6 +306,26 @@ void support_bed_iterate(const support_training *t, support_bed *b, double *row)
     if (lud_device_failure(b->device)) fail_msg("%s: %s", t->name, lud_device_failure(b->device));
 }
 
+lud_status support_train(const lud_scenario *scenario, lud_learner *learner, const lud_train_options *options,
+                         lud_train_result *result, lud_error *error) {
+    lud_carried carried = {0};
+    char *configuration = NULL;
+    lud_arena *arena = lud_arena_create(0);
+    lud_status status = lud_train_configuration(scenario, learner, options->folder,
+                                                options->resume || options->resume_previous, arena, &carried,
+                                                &configuration, error);
+    if (!status) {
+        lud_train_options all = *options;
+        all.configuration = configuration;
+        all.carried = &carried;
+        all.model = scenario->model;
+        status = lud_train(learner, &all, result, error);
+    }
+    lud_carried_free(&carried);
+    lud_arena_destroy(arena);
+    return status;
+}
+
 lud_checkpoint *support_bed_save(support_bed *b) {
     lud_checkpoint *checkpoint = lud_checkpoint_create();
     lud_error error = {0};

@@ -60,23 +60,12 @@ static void test_how_long_it_had_been_trained(void **state) {
     int t = 0;
     while (strcmp(support_trainings[t].name, "mappo, discrete") != 0) t++;
     support_bed bed = support_bed_open(&support_trainings[t], "cpu", 1);
-    char *folder = strdup(recording_path("run")), *configuration = NULL;
+    char *folder = strdup(recording_path("run"));
     lud_error error = {0};
-    lud_arena *arena = lud_arena_create(0);
-    lud_carried carried = {0};
     lud_train_result trained;
-    if (lud_train_configuration(bed.scenario, bed.learner, folder, false, arena, &carried, &configuration,
-                                &error))
-        fail_msg("%s", error.text);
-    const lud_train_options options = {.folder = folder,
-                                       .configuration = configuration,
-                                       .carried = &carried,
-                                       .evaluate_every = 1,
-                                       .model = bed.scenario->model};
-    if (lud_train(bed.learner, &options, &trained, &error)) fail_msg("%s", error.text);
+    const lud_train_options options = {.folder = folder, .evaluate_every = 1};
+    if (support_train(bed.scenario, bed.learner, &options, &trained, &error)) fail_msg("%s", error.text);
     assert_true(trained.seconds > 0);
-    lud_carried_free(&carried);
-    lud_arena_destroy(arena);
     support_bed_close(&bed);
 
     uint64_t iterations = 99;

@@ -21,7 +21,7 @@
 #include "learn/runs/lock.h"
 #include "learn/runs/run.h"
 #include "learn/runs/watch.h"
-#include "learn/train.h"
+#include "learn/support_trainings.h"
 
 TEST_FOLDER("/tmp/ludus-watch-XXXXXX")
 
@@ -90,25 +90,13 @@ static lud_status train(const char *run, watcher *w, lud_checkpoint **checkpoint
     lud_scenario *scenario = NULL;
     lud_device *device = NULL;
     lud_learner *learner = NULL;
-    lud_carried carried;
-    char *configuration;
     if (lud_file_write(in_folder("s.yaml"), scenario_text, strlen(scenario_text), &error) ||
         lud_run_scenario(in_folder("s.yaml"), NULL, &scenario, &error) ||
         lud_device_open("cpu", 1, &device, &error) || lud_learner_create(scenario, device, &learner, &error))
         fail_msg("%s", error.text);
-    lud_arena *arena = lud_arena_create(0);
-    if (lud_train_configuration(scenario, learner, run, false, arena, &carried, &configuration, &error))
-        fail_msg("%s", error.text);
-    const lud_train_options options = {.folder = run,
-                                       .configuration = configuration,
-                                       .carried = &carried,
-                                       .model = scenario->model,
-                                       .after_iteration = look,
-                                       .context = w};
-    const lud_status status = lud_train(learner, &options, result, &error);
+    const lud_train_options options = {.folder = run, .after_iteration = look, .context = w};
+    const lud_status status = support_train(scenario, learner, &options, result, &error);
     if (status && status != LUD_INTERRUPTED) fail_msg("%s", error.text);
-    lud_carried_free(&carried);
-    lud_arena_destroy(arena);
     lud_learner_destroy(learner);
     lud_device_close(device);
     lud_scenario_destroy(scenario);
