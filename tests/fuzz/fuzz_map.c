@@ -3,8 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "answers.h"
 #include "base/text.h"
+#include "play.h"
 #include "sim/scenario.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -100,7 +100,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     scenario->world->reset(scenario->model, range, a);
     again->world->reset(again->model, range, b);
     if (memcmp(a, b, layout->state_bytes * 3) != 0) abort();
-    fuzz_answer(a, layout->state_bytes * 3);
+    fuzz_play(scenario->model);
     lud_scenario_destroy(again);
     lud_scenario_destroy(scenario);
     lud_arena_destroy(arena);

@@ -4,7 +4,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "answers.h"
+#include "play.h"
+#include "sim/proof/proof_model.h"
 #include "sim/proof/prover.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -34,6 +35,34 @@ static void use(const lud_proof_base *base) {
     lud_prover_destroy(prover);
 }
 
+/* Episodes over the base's queries, in one of some ways; takes the base over. */
+static void play(lud_proof_base *base, size_t way) {
+    lud_proof_options options;
+    lud_arena *arena = lud_arena_create(0);
+    lud_error error = {0};
+    lud_proof_model *model;
+    if (!arena || lud_options_default(&lud_proof_option_table, arena, &options, &error)) abort();
+    options.reward = (int64_t)(way % LUD_PROOF_REWARDS);
+    options.limits.end_action = way % 4 < 2;
+    options.limits.skip_unary = way % 4 == 3;
+    options.limits.memory = way % 3 > 0;
+    options.limits.depth = 3 + (int64_t)(way % 5);
+    options.limits.goals = 2 + (int64_t)(way % 4);
+    options.limits.successors = 2 + (int64_t)(way % 20);
+    options.limits.fact_cap = (int64_t)(way % 3);
+    options.negatives.per_positive = (double)(way % 5) / 2;
+    options.negatives.corrupt = (int)(way % 3);
+    options.queries.with_rules = way % 2;
+    if (lud_proof_model_create(base, &options, &model, &error)) {
+        if (!error.text[0]) abort();
+        fuzz_answer_text(error.text);
+    } else {
+        fuzz_play(&model->model);
+        lud_proof_model_destroy(model);
+    }
+    lud_arena_destroy(arena);
+}
+
 static void forget(void *unused, const char *text) {
     (void)unused;
     fuzz_answer_text(text);
@@ -45,11 +74,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
         lud_proof_builder_create(data[0] & 1 ? LUD_PROOF_RELATIONS : LUD_PROOF_TRIPLES);
     if (!builder) return 0;
     lud_proof_builder_set_format(builder, (lud_proof_format)((data[0] >> 3 & 7) % (LUD_PROOF_NTRIPLES + 1)));
-    /* a `#` line divides facts from rules, so that both can grow together */
+    /* `#` divides facts from rules and these from queries to train on, so that all can grow together */
     const char *text = (const char *)data + 1, *end = (const char *)data + size;
     const char *cut = text;
     while (cut < end && *cut != '#') cut++;
-    const char *rest = cut < end ? cut + 1 : end;
+    const char *rest = cut < end ? cut + 1 : end, *third = rest;
+    while (third < end && *third != '#') third++;
     lud_error error = {0};
     lud_status status = LUD_OK;
     switch (data[0] >> 1 & 3) {
@@ -66,7 +96,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
         status = lud_proof_read_scores(builder, "f", text, (size_t)(cut - text), true, 10, 0, &error);
         break;
     }
-    if (!status) status = lud_proof_read_rules(builder, "r", rest, (size_t)(end - rest), &error);
+    if (!status) status = lud_proof_read_rules(builder, "r", rest, (size_t)(third - rest), &error);
+    if (!status && third < end)
+        status = lud_proof_read_queries(builder, LUD_PROOF_TRAIN, "q", third + 1, (size_t)(end - third - 1),
+                                        &error);
     if (!status) lud_proof_builder_check(builder, 2, forget, NULL, &error);
     lud_proof_base *base = NULL;
     if (!status && !lud_proof_build(builder, NULL, &base, &error)) {
@@ -79,7 +112,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
         if (!lud_proof_parse_atom(base, query, &atom, NULL, &error)) fuzz_answer(&atom, sizeof atom);
     }
     fuzz_answer_text(error.text);
-    lud_proof_base_destroy(base);
+    if (base && third < end)
+        play(base, size);
+    else
+        lud_proof_base_destroy(base);
     lud_proof_builder_destroy(builder);
     return 0;
 }

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "answers.h"
+#include "play.h"
 #include "sim/scenario.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -14,19 +14,6 @@ const char *__lsan_default_suppressions(void) {
     return "leak:libfyaml";
 }
 
-static void use(const lud_scenario *scenario) {
-    const lud_layout *layout = &scenario->model->layout;
-    if (layout->state_bytes > 1 << 20) return;
-    uint8_t *states = malloc(layout->state_bytes * 2);
-    uint32_t ticks[2] = {0, 0};
-    if (!states) return;
-    scenario->world->reset(scenario->model, (lud_range){.seed = 1, .n = 2, .tick = ticks}, states);
-    lud_text text = {0};
-    scenario->world->describe(scenario->model, states, &text);
-    lud_text_free(&text);
-    free(states);
-}
-
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     lud_error error = {0};
     lud_scenario *scenario, *again;
@@ -35,7 +22,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
         fuzz_answer_text(error.text);
         return 0;
     }
-    use(scenario);
+    fuzz_play(scenario->model);
     lud_arena *arena = lud_arena_create(0);
     lud_tree *root;
     char *text;

@@ -1,14 +1,13 @@
-/* Any text as the section of a world: an error, or a model that `play` may use and that writes itself as text
+/* Any text as the section of a world: an error, or a model that can be played and that writes itself as text
  * that is read back as a model of the same size. */
 #pragma once
 
 #include <stdlib.h>
 
-#include "answers.h"
+#include "play.h"
 #include "sim/world.h"
 
-static int fuzz_section(const lud_world *world, const uint8_t *data, size_t size,
-                        void (*play)(const lud_model *model)) {
+static int fuzz_section(const lud_world *world, const uint8_t *data, size_t size) {
     lud_error error = {0};
     lud_tree *root;
     lud_model *model, *again;
@@ -18,7 +17,7 @@ static int fuzz_section(const lud_world *world, const uint8_t *data, size_t size
         root->kind != LUD_TREE_MAPPING || world->parse(world, root, "fuzz", 0, &model, &error)) {
         fuzz_answer_text(error.text);
     } else {
-        play(model);
+        fuzz_play(model);
         lud_tree *written = lud_arena_take(arena, sizeof *written);
         written->kind = LUD_TREE_MAPPING;
         char *text;
