@@ -7,6 +7,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdlib.h>
 
 #include <cmocka.h>
 
@@ -63,4 +64,15 @@ static int tear_down(void **state) {
     (void)state;
     lud_device_close(device);
     return 0;
+}
+
+/* All tests with every instruction set; how many failed. */
+static int run_with_every_set(const struct CMUnitTest *tests, size_t n) {
+    static const char *const sets[] = {"plain", "avx2", "avx512"};
+    int failed = 0;
+    for (size_t i = 0; i < sizeof sets / sizeof *sets; i++) {
+        setenv("LUDUS_CPU", sets[i], 1);
+        failed += _cmocka_run_group_tests(sets[i], tests, n, set_up, tear_down);
+    }
+    return failed;
 }

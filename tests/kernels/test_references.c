@@ -121,6 +121,30 @@ static void maps(void **state) {
     }
 }
 
+/* The ends of a range belong to it, and what is next to them outside does not. */
+static void slopes_at_the_ends(void **state) {
+    (void)state;
+    enum { N = 8 };
+    const float a = 0.25F, b = 0.75F, below = nextafterf(a, 0), above = nextafterf(b, 1);
+    const float at[N] = {a, b, below, above, -a, -b, -below, -above};
+    static const struct {
+        lud_map_kind kind;
+        double slopes[N];
+    } cases[] = {{LUD_MAP_CLAMP, {1, 1, 0, 0, 0, 0, 0, 0}}, {LUD_MAP_ABS_CLAMP, {1, 1, 0, 0, -1, -1, 0, 0}}};
+    what = "map_backward at the ends";
+    for (size_t c = 0; c < sizeof cases / sizeof *cases; c++) {
+        float *dy = numbers(0, N, 1, 1);
+        ops->map_backward(device, (lud_map){cases[c].kind, (double)a, (double)b}, N, at, NULL, dy, fresh(0),
+                          false);
+        check(0, N, cases[c].slopes, 0);
+    }
+    const float y[N] = {0, 1, 0, 1e-30F, 0, 2, 0, 0};
+    static const double slopes[N] = {0, 1, 0, 1, 0, 1, 0, 0};
+    ops->map_backward(device, (lud_map){LUD_MAP_RELU, 0, 0}, N, NULL, y, numbers(0, N, 1, 1), fresh(0),
+                      false);
+    check(0, N, slopes, 0);
+}
+
 static void sums(void **state) {
     (void)state;
     const int64_t n = ROWS * WIDTH;
@@ -534,6 +558,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(edges_by_source),
                                        cmocka_unit_test(elementwise),
                                        cmocka_unit_test(maps),
+                                       cmocka_unit_test(slopes_at_the_ends),
                                        cmocka_unit_test(sums),
                                        cmocka_unit_test(long_sums),
                                        cmocka_unit_test(products),
@@ -542,5 +567,5 @@ int main(void) {
                                        cmocka_unit_test(norms),
                                        cmocka_unit_test(softmaxes),
                                        cmocka_unit_test(distributions)};
-    return cmocka_run_group_tests(tests, set_up, tear_down);
+    return run_with_every_set(tests, sizeof tests / sizeof *tests);
 }

@@ -518,5 +518,5 @@ int main(void) {
                                        cmocka_unit_test(pooled_pairs),  cmocka_unit_test(segments),
                                        cmocka_unit_test(distributions), cmocka_unit_test(attention),
                                        cmocka_unit_test(rotary),        cmocka_unit_test(graph_attention)};
-    return cmocka_run_group_tests(tests, set_up, tear_down);
+    return run_with_every_set(tests, sizeof tests / sizeof *tests);
 }

@@ -336,5 +336,5 @@ int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(losses), cmocka_unit_test(returns),
                                        cmocka_unit_test(attention), cmocka_unit_test(recurrences),
                                        cmocka_unit_test(updates)};
-    return cmocka_run_group_tests(tests, set_up, tear_down);
+    return run_with_every_set(tests, sizeof tests / sizeof *tests);
 }

@@ -551,5 +551,5 @@ int main(void) {
         cmocka_unit_test(bytes_for_numbers), cmocka_unit_test(windows),
         cmocka_unit_test(large_windows),     cmocka_unit_test(popart),
         cmocka_unit_test(grid_words),        cmocka_unit_test(grid_convolutions)};
-    return cmocka_run_group_tests(tests, set_up, tear_down);
+    return run_with_every_set(tests, sizeof tests / sizeof *tests);
 }

@@ -301,15 +301,17 @@ class Runner:
                         self.enters.setdefault(mutant, []).append((target, number))
 
     def tests_for(self, number):
-        """[(program, its tests)] of those that enter it, the quick ones first, and those of its own room before those of its layer and the others."""
+        """[(program, its tests)] of those that enter it: those of its own room (kernels: of its layer), the quick ones first, before those
+        of its layer and these before all others, but for what takes very long."""
         file = self.mutants.chosen[number].file
         layer, room = file.split("/")[0], "/".join(file.split("/")[:2])
         chosen, seconds = [], 0.0
         for test in self.enters.get(number, ()):
             name = self.mutants.tests[test[0]]
-            own = 0 if name.startswith((room + "/", f"{layer}/test_{room.split('/')[1]}")) else 1 if name.startswith(layer) else 2
+            near = name.startswith((room + "/", f"{layer}/test_{room.split('/')[1]}")) or layer == "kernels" == name.split("/")[0]
+            far = 0 if near else 1 if name.startswith(layer) else 2
             used = self.seconds[test]
-            chosen.append((own + (used > 0.3) + (used > 3) + (used > 8) * 4, test[0], used, test))
+            chosen.append((3 * far + (used > 0.3) + (used > 3) + (used > 8) * 4, test[0], used, test))
         allowed = []
         for rank, target, used, test in sorted(chosen, key=lambda c: (c[0], c[2])):
             if seconds + used < MOST_SECONDS or not allowed:

@@ -29,6 +29,9 @@ IGNORED_FUNCTIONS = re.compile(
     r"_log$|cleanup|release|prefetch|rows_ahead|should_pass|milliseconds|speed)")
 # More memory than is needed changes nothing that anybody could see.
 ALLOCATIONS = re.compile(r"^(malloc|calloc|realloc|aligned_alloc|lud_grow|LUD_TAKE|lud_arena_take\w*|lud_device_allocate|lud_cpu_workspace)$")
+# Conditions of what only gives memory back do not show either; nor do sizes that are rounded up to whole blocks.
+GIVES_BACK = re.compile(r"^(free|LUD_FREE|H5\w*close|fclose|close|\w*_(free|destroy|close))$")
+ROUNDED_UP = re.compile(r"\+ [0-9]+\) / ([0-9]+) \* \1(?![0-9])")
 COMPARISONS = {"<": "<=", "<=": "<", ">": ">=", ">=": ">", "==": "!=", "!=": "=="}
 OTHERS = {"&&": "||", "||": "&&", "+=": "-=", "-=": "+="}
 BEFORE_BINARY = ("word", "number", "string")
@@ -126,6 +129,25 @@ def ranges_within(tokens, first, last, calls=IGNORED_CALLS):
             at = end
         at += 1
     return ignored
+
+
+def conditions_of_giving_back(tokens, first, last):
+    """Indices of tokens between the parentheses of an `if` or a `for` behind which something is only given back."""
+    found = set()
+    for at in range(first, last):
+        if tokens[at].text in ("if", "for") and tokens[at + 1].text == "(":
+            closing = matching(tokens, at + 1, 1, "(", ")")
+            if closing and GIVES_BACK.match(tokens[closing + 1].text) and tokens[closing + 2].text == "(":
+                end = matching(tokens, closing + 2, 1, "(", ")")
+                if end and tokens[end + 1].text == ";":
+                    found.update(range(at, closing + 1))
+    return found
+
+
+def fills(tokens, at):
+    """Whether this is what memset writes."""
+    return tokens[at - 1].text == tokens[at + 1].text == "," and any(
+        tokens[i].text == "memset" and tokens[i + 1].text == "(" and "," not in [t.text for t in tokens[i:at - 1]] for i in range(at - 12, at))
 
 
 # The larger or the smaller of two numbers is the same number where they are equal.
@@ -226,6 +248,8 @@ def statement_end(tokens, at, last):
             assigns = True
         i += 1
     words = tokens[at:i]
+    if [t.text for t in words[:1] + words[2:]] == ["*", "=", "NULL"]:
+        return None # a result until there is one, which only who reads it after a failure sees
     # `type name` and `type *name` declare
     if len(words) > 1 and words[0].kind == "word" and words[1].kind == "word":
         return None
@@ -246,6 +270,7 @@ def mutants_of(file, text, vectors=("PLAIN", "AVX2", "AVX512")):
         if IGNORED_FUNCTIONS.search(function.name) or loses_a_macro(function, tokens):
             continue
         ignored = ranges_within(tokens, function.first, function.last) | alone
+        ignored |= conditions_of_giving_back(tokens, function.first, function.last)
         allocated = ranges_within(tokens, function.first, function.last, ALLOCATIONS)
 
         def add(kind, begin, end, new):
@@ -273,6 +298,12 @@ def mutants_of(file, text, vectors=("PLAIN", "AVX2", "AVX512")):
             elif token.kind == "number":
                 if before.text == "case" or (before.text == "[" and tokens[at + 1].text == "]" and tokens[at + 2].text in ("=", ";", ",")
                                              and tokens[at - 3].kind == "word" and tokens[at - 3].text not in ("return",)):
+                    continue
+                line = text.rfind("\n", 0, token.begin) + 1
+                if any(m.start() <= token.begin - line < m.end() for m in ROUNDED_UP.finditer(text[line:text.find("\n", token.begin)])):
+                    continue
+                if token.text == "0" and fills(tokens, at):
+                    add("constant", at, at, "255") # no number, where it is one; bytes of 1 are hardly more than nothing
                     continue
                 # -1 stands for none; that -2 does so too is no difference to `< 0`
                 none = token.text == "1" and before.text == "-" and not is_binary(tokens, at - 1)
