@@ -1,3 +1,4 @@
+#include <math.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -15,6 +16,7 @@
 #include "sim/statespace/state_sort.h"
 #include "sim/statespace/state_table.h"
 #include "sim/statespace/statespace.h"
+#include "sim/statespace/statespace_build.h"
 #include "sim/support_grids.h"
 #include "sim/support_walk.h"
 
@@ -548,8 +550,33 @@ static void test_merge(void **state) {
         }
 }
 
+/* What the machine says is available or, where that is less, what the group of processes may still have. */
+static void test_free_memory(void **state) {
+    (void)state;
+    FILE *file = fopen("/proc/meminfo", "r");
+    double available = 0, number;
+    char line[256], unit[16];
+    assert_non_null(file);
+    while (fgets(line, sizeof line, file))
+        if (sscanf(line, "MemAvailable: %lf %15s", &number, unit) == 2) available = number * 1024;
+    fclose(file);
+    assert_true(available > 0);
+    double limit = INFINITY, used = 0;
+    if ((file = fopen("/sys/fs/cgroup/memory.max", "r"))) {
+        if (fscanf(file, "%lf", &number) == 1) limit = number;
+        fclose(file);
+    }
+    if ((file = fopen("/sys/fs/cgroup/memory.current", "r"))) {
+        if (fscanf(file, "%lf", &number) == 1) used = number;
+        fclose(file);
+    }
+    const double expected = fmin(available, fmax(limit - used, 0)), found = (double)lud_free_memory();
+    assert_true(fabs(found - expected) < 0.2 * expected + 256e6); /* others take and give meanwhile */
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_free_memory),
         cmocka_unit_test(test_sort),
         cmocka_unit_test(test_merge),
         cmocka_unit_test(test_against_plain_search),

@@ -750,8 +750,21 @@ static void sums_of_episodes_begin_anew(void **state) {
     }
 }
 
+/* The choice that does nothing, whichever it is; the first where there is none. */
+static void the_idle_do_nothing(void **state) {
+    (void)state;
+    static const int idle[] = {0, 1, 7, -1};
+    const lud_layout layout = {.n_agents = 4, .idle = idle}, none = {.n_agents = 4};
+    static const int expected[] = {0, 1, 7, 0};
+    for (int i = 0; i < 4; i++) {
+        assert_int_equal(lud_tick_idle(&layout, i), expected[i]);
+        assert_int_equal(lud_tick_idle(&none, i), 0);
+    }
+}
+
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(sums_of_episodes_begin_anew),
+    const struct CMUnitTest tests[] = {cmocka_unit_test(the_idle_do_nothing),
+                                       cmocka_unit_test(sums_of_episodes_begin_anew),
                                        cmocka_unit_test(I1_one_version_draws_and_judges),
                                        cmocka_unit_test(I2_nobody_acts_with_the_next_version),
                                        cmocka_unit_test(I3_a_batch_is_its_rows),
