@@ -143,6 +143,19 @@ bool lud_data_set_is(const char *path) {
     return found;
 }
 
+/* Files may be made in which lengths have fewer bytes; no program makes such, and what is looked at before
+ * HDF5 reads it (commit_file.c) has eight. */
+static lud_status check_lengths(const lud_data_set *set, lud_error *error) {
+    const hid_t creation = H5Fget_create_plist(set->file);
+    size_t of_addresses = 0, of_lengths = 0;
+    if (creation >= 0) H5Pget_sizes(creation, &of_addresses, &of_lengths);
+    if (creation >= 0) H5Pclose(creation);
+    return of_lengths == 8
+               ? LUD_OK
+               : lud_data_wrong(set, error, "expected lengths of 8 bytes in the HDF5 file, found %zu",
+                                of_lengths);
+}
+
 static lud_status open_file(lud_data_set *set, lud_error *error) {
     struct stat info;
     if (stat(set->info.path, &info) || !S_ISREG(info.st_mode))
@@ -156,6 +169,7 @@ static lud_status open_file(lud_data_set *set, lud_error *error) {
         lud_hdf5_reason(reason, sizeof reason);
         return lud_data_wrong(set, error, "expected a whole HDF5 file: %s", reason);
     }
+    LUD_TRY(check_lengths(set, error));
     set->group = lud_data_open_group(set->file, "ludus");
     return set->group >= 0 ? lud_data_open_own(set, error) : lud_data_open_minari(set, error);
 }

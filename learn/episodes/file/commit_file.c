@@ -113,6 +113,18 @@ static void forget_pages(commit_file *f) {
     f->n_pages = 0;
 }
 
+/* Bytes of the file as they will be. */
+static bool read_held(const commit_file *f, uint64_t at, size_t n, void *bytes) {
+    if (!read_all(f->descriptor, at, n, bytes)) return false;
+    for (size_t k = find_page(f, at / PAGE); k < f->n_pages && f->pages[k].number * PAGE < at + n; k++) {
+        const uint64_t page_begin = f->pages[k].number * PAGE;
+        const uint64_t begin = page_begin > at ? page_begin : at;
+        const uint64_t end = page_begin + PAGE < at + n ? page_begin + PAGE : at + n;
+        memcpy((uint8_t *)bytes + (begin - at), f->pages[k].bytes + (begin - page_begin), end - begin);
+    }
+    return true;
+}
+
 /* --- the journal: magic, number of pages, (number, bytes) of each, XXH3 of all before --- */
 
 static bool put(FILE *stream, XXH3_state_t *hash, const void *bytes, size_t n) {
@@ -191,6 +203,40 @@ static bool commit(commit_file *f) {
     }
     if (f->committed < end) f->committed = end;
     return true;
+}
+
+/* --- heaps that can be read --- */
+
+/* Objects of variable length lie in collections ("HDF5 File Format Specification", III.E): a header, then
+ * objects one behind the other, each with its length. HDF5 1.10 goes on for ever at one of length 0, and
+ * behind the end at one that is too long. */
+enum { HEAP_HEADER = 16, OBJECT_HEADER = 16 };
+static const uint8_t heap_signature[8] = {'G', 'C', 'O', 'L', 1};
+
+static uint64_t number_at(const uint8_t *bytes, int n) {
+    uint64_t number = 0;
+    while (n--) number = number << 8 | bytes[n];
+    return number;
+}
+
+/* Whether the objects of the collection at `at` end where it ends. */
+static bool heap_is_sound(const commit_file *f, uint64_t at) {
+    uint8_t header[HEAP_HEADER];
+    if (!read_held(f, at, sizeof header, header)) return false;
+    const uint64_t size = number_at(header + 8, 8);
+    const uint64_t end = f->end_of_addresses;
+    if (size < HEAP_HEADER || at > end || size > end - at) return false;
+    uint8_t *heap = malloc(size);
+    bool sound = heap && read_held(f, at, size, heap);
+    for (uint64_t next = HEAP_HEADER; sound && size - next >= OBJECT_HEADER;) {
+        const uint64_t length = number_at(heap + next + 8, 8), left = size - next;
+        const bool is_free = number_at(heap + next, 2) == 0; /* its length has the header in it */
+        const uint64_t whole = is_free ? length : OBJECT_HEADER + (length + 7) / 8 * 8;
+        sound = length <= left && whole > 0 && whole <= left;
+        next += whole;
+    }
+    free(heap);
+    return sound;
 }
 
 /* --- what HDF5 asks for --- */
@@ -282,14 +328,10 @@ static herr_t read_bytes(H5FD_t *base, H5FD_mem_t type, hid_t list, haddr_t at, 
     (void)list;
     const commit_file *f = (const commit_file *)base;
     if (at > f->end_of_addresses || n > f->end_of_addresses - at) return -1;
-    if (!read_all(f->descriptor, at, n, bytes)) return -1;
-    for (size_t k = find_page(f, at / PAGE); k < f->n_pages && f->pages[k].number * PAGE < at + n; k++) {
-        const uint64_t page_begin = f->pages[k].number * PAGE;
-        const uint64_t begin = page_begin > at ? page_begin : at;
-        const uint64_t end = page_begin + PAGE < at + n ? page_begin + PAGE : at + n;
-        memcpy((uint8_t *)bytes + (begin - at), f->pages[k].bytes + (begin - page_begin), end - begin);
-    }
-    return 0;
+    if (!read_held(f, at, n, bytes)) return -1;
+    const bool is_heap =
+        n >= sizeof heap_signature && memcmp(bytes, heap_signature, sizeof heap_signature) == 0;
+    return is_heap && !f->writes && !heap_is_sound(f, at) ? -1 : 0;
 }
 
 static herr_t write_bytes(H5FD_t *base, H5FD_mem_t type, hid_t list, haddr_t at, size_t n,

@@ -133,6 +133,60 @@ static void test_files_with_other_bytes(void **state) {
     lud_arena_destroy(b.arena);
 }
 
+static herr_t open_array(hid_t file, const char *name, const H5O_info_t *info, void *n_failed) {
+    if (info->type != H5O_TYPE_DATASET) return 0;
+    const hid_t array = H5Dopen2(file, name, H5P_DEFAULT);
+    *(int *)n_failed += array < 0;
+    if (array >= 0) H5Dclose(array);
+    return 0;
+}
+
+/* How many arrays of a file, those that Minari reads included, HDF5 cannot open; -1: not even the file. */
+static int arrays_that_are_closed(const char *name) {
+    int n = -1;
+    lud_hdf5_lock();
+    const hid_t file = lud_hdf5_open(recording_path(name));
+    if (file >= 0) {
+        n = 0;
+        H5Ovisit2(file, H5_INDEX_NAME, H5_ITER_NATIVE, open_array, &n, H5O_INFO_BASIC);
+        H5Fclose(file);
+    }
+    lud_hdf5_unlock();
+    return n;
+}
+
+/* Lengths in the heap that says what Minari's arrays are made of, at which HDF5 would walk on the spot or out
+ * of the heap. */
+static void test_heaps_that_do_not_end(void **state) {
+    (void)state;
+    static const uint64_t lengths[] = {0, 1 << 20, UINT64_MAX, UINT64_MAX - 15, (uint64_t)1 << 63};
+    recording_make(&(recording_call){"multigrid/rescue.yaml", "heap.h5", 2, 3, 1, 9, true, true});
+    bytes b = read_file("heap.h5");
+    size_t heap = 0, n_objects = 0;
+    while (heap + 4096 <= b.n && memcmp(b.data + heap, "GCOL", 4) != 0) heap++;
+    assert_true(heap + 4096 <= b.n);
+    alarm(120);
+    uint64_t size, length;
+    memcpy(&size, b.data + heap + 8, sizeof size);
+    for (size_t at = 16; at + 16 <= size; n_objects++) {
+        char *const place = b.data + heap + at + 8;
+        const bool is_free = b.data[heap + at] == 0 && b.data[heap + at + 1] == 0;
+        memcpy(&length, place, sizeof length);
+        for (size_t k = is_free ? 0 : 1; k < sizeof lengths / sizeof *lengths; k++) {
+            memcpy(place, &lengths[k], sizeof lengths[k]);
+            write_file("other.h5", b.data, b.n);
+            if (arrays_that_are_closed("other.h5") == 0)
+                fail_msg("object %zu has length %llu", n_objects, (unsigned long long)lengths[k]);
+        }
+        memcpy(place, &length, sizeof length);
+        at += is_free ? length : 16 + (length + 7) / 8 * 8;
+    }
+    alarm(0);
+    assert_true(n_objects > 1);
+    assert_int_equal(arrays_that_are_closed("heap.h5"), 0);
+    lud_arena_destroy(b.arena);
+}
+
 static void test_files_of_others(void **state) {
     (void)state;
     lud_error error = {0};
@@ -416,6 +470,7 @@ int main(void) {
                                        cmocka_unit_test(test_spaces_for_minari),
                                        cmocka_unit_test(test_files_that_are_cut_off),
                                        cmocka_unit_test(test_files_with_other_bytes),
+                                       cmocka_unit_test(test_heaps_that_do_not_end),
                                        cmocka_unit_test(test_files_of_others),
                                        cmocka_unit_test(test_hostile_files),
                                        cmocka_unit_test(test_commits),
