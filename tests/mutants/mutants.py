@@ -179,7 +179,9 @@ class Mutants:
 
     def drop_what_does_not_compile(self, output):
         bad = set()
-        for name, line in re.findall(r"^(?:In file included from )?(\S+?):(\d+):\d+: (?:fatal )?error", output, re.MULTILINE):
+        places = re.findall(r"^(?:In file included from )?(\S+?):(\d+):\d+: (?:fatal )?error", output, re.MULTILINE)
+        # what an instruction cannot take shows in a header of the compiler's
+        for name, line in places + re.findall(r"^ +inlined from .*? at (\S+?):(\d+):\d+[,:]$", output, re.MULTILINE):
             name = os.path.relpath(os.path.join(self.build, name), self.copy) if not name.startswith("/") else os.path.relpath(name, self.copy)
             for first, last, number in self.lines.get(name, ()):
                 if first <= int(line) <= last:
