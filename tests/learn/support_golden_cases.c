@@ -229,9 +229,9 @@ const golden_case golden_cases[] = {
     {"empo, search with noise",
      EMPO(EMPO_NETS "  pi_r_mode: mcts\n  mcts_num_simulations: 6\n  mcts_c_puct: 2.5\n"
                     "  mcts_temperature: 0.5\n  mcts_max_depth: 3\n  mcts_root_noise_frac: 0.3\n"
-                    "  mcts_dirichlet_alpha: 0.6\n  mcts_enable_after_training_step: 19\n"),
+                    "  mcts_dirichlet_alpha: 0.6\n  mcts_enable_after_training_step: 13\n"),
      NULL,
-     {NULL}},
+     {"learner.num_training_steps=48", "learner.epsilon_r_start=0.1"}},
     {"empo, whole episodes in hindsight",
      EMPO(EMPO_NETS "  v_h_e_target_mode: episode\n  q_r_target_mode: n_step\n  q_r_n_step: 2\n"
                     "  fresh_goals: false\n  trajectory_cut_at_exploration: false\n"
