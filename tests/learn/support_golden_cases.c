@@ -46,6 +46,7 @@
     CORRIDOR                                                                                                 \
     "learner:\n  type: empo-phase2\n  automatic: false\n  zeta: 2\n  eta: 1.1\n  gamma_h: 0.95\n  gamma_r: " \
     "0.97\n  beta_r: 3\n" STAGES more
+#define ACTS      "learner.num_training_steps=60", "learner.epsilon_r_start=0.1", "learner.epsilon_h_start=0.1"
 #define EMPO_NETS "  hidden_dim: 8\n  goal_feature_dim: 4\n"
 #define PEOPLE(more)                                                                                         \
     CORRIDOR                                                                                                 \
@@ -596,5 +597,27 @@ const golden_case golden_cases[] = {
                                               "network: {hidden_size: 16, encoder: mlp}}\n",
      NULL,
      {NULL}},
+    /* those before, at first, do what they like 999 times of 1000 */
+    {"empo, acting by what is learned", EMPO(EMPO_NETS "  exact_max_states: 0\n"), NULL, {ACTS}},
+    {"empo, all heads, acting by what is learned",
+     EMPO(EMPO_NETS "  human_prior: {type: random}\n  u_r_use_network: true\n  v_r_use_network: true\n"
+                    "  dropout: 0.2\n  expected_people: true\n"),
+     NULL,
+     {ACTS}},
+    {"empo, curious, acting by what is learned",
+     EMPO(EMPO_NETS "  use_rnd: true\n  rnd_feature_dim: 4\n  rnd_hidden_dim: 8\n"
+                    "  use_human_action_rnd: true\n  q_r_dueling: true\n"),
+     NULL,
+     {ACTS}},
+    {"empo, tables, acting by what is learned",
+     EMPO("  use_lookup_tables: true\n  human_prior: exact\n  use_count_based_curiosity: true\n"
+          "  hindsight_prob: 0.3\n"),
+     NULL,
+     {ACTS}},
+    {"empo, two people, acting by what is learned",
+     TWO_PEOPLE "learner:\n  type: empo-phase2\n  automatic: false\n  zeta: 2\n  eta: 1.1\n  gamma_h: 0.9\n"
+                "  gamma_r: 0.95\n  beta_r: 4\n  exact_max_states: 0\n" STAGES EMPO_NETS,
+     NULL,
+     {ACTS}},
 };
 const int n_golden_cases = (int)(sizeof golden_cases / sizeof *golden_cases);
