@@ -57,7 +57,8 @@ static void play(lud_proof_base *base, size_t way) {
         if (!error.text[0]) abort();
         fuzz_answer_text(error.text);
     } else {
-        fuzz_play(&model->model);
+        /* a file without any is refused when it is read */
+        if (model->pools[options.queries.play].n > 0) fuzz_play(&model->model);
         lud_proof_model_destroy(model);
     }
     lud_arena_destroy(arena);

@@ -53,8 +53,8 @@ static void random_numbers(void **state) {
         for (int64_t i = n; i < n + GUARD; i++) assert_true(out[0][i] == untouched);
         const float *x = numbers(0, n, -2, 2);
         const uint32_t added = 5;
-        for (int form = 0; form < 3; form++) { /* no step added; one in device memory; a rate of 0 */
-            const double rate = form == 2 ? 0 : 0.3;
+        for (int form = 0; form < 4; form++) { /* no step added; one in device memory; a rate of 0; of 1 */
+            const double rate = form < 2 ? 0.3 : form - 2;
             what = "dropout";
             for (int64_t i = 0; i < n; i++) {
                 const uint32_t word =

@@ -10,6 +10,7 @@
 #include <cmocka.h>
 
 #include "base/file.h"
+#include "learn/episodes/convert.h"
 #include "learn/episodes/data_set.h"
 #include "learn/episodes/file/hdf5_file.h"
 #include "learn/episodes/support_recording.h"
@@ -226,6 +227,21 @@ static void test_numbers_come_as_they_are(void **state) {
         lud_data_set *set = recording_open("own.hdf5");
         for (int64_t k = 0, first = 0; k < PLAYED; first += LENGTH + k, k++)
             expect_episode(set, &m, k, first);
+        char *path = strdup(recording_path("converted.h5"));
+        const lud_convert_options options = {.path = path, .frames = true, .views = true, .n_threads = 1};
+        lud_convert_result result;
+        lud_error error = {0};
+        if (lud_data_convert(set, &options, &result, &error)) fail_msg("%s", error.text);
+        lud_data_set_close(set);
+        free(path);
+        assert_int_equal(result.episodes, PLAYED);
+        assert_int_equal(result.dropped, m.as_many_frames ? PLAYED : 0);
+        set = recording_open("converted.h5");
+        for (int64_t k = 0, first = 0; k < PLAYED; first += LENGTH + k, k++)
+            if (m.as_many_frames) /* what follows the last action is not known */
+                assert_int_equal(lud_data_set_episode(set, k)->length, LENGTH + k - 1);
+            else
+                expect_episode(set, &m, k, first);
         lud_data_set_close(set);
     }
 }

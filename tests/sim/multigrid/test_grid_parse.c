@@ -537,6 +537,8 @@ static void test_reference_errors(void **state) {
     fails(MAP "possible_goals: ['3,1']\n", "g:2:18: expected a goal in the 3 x 3 grid, found \"3,1\"");
     fails(MAP "possible_goals: [[[1, 1], 2]]\n",
           "g:2:18: expected a goal: x and y of a cell, or x1, y1, x2, y2 of a rectangle, found a list of 2");
+    fails(MAP "possible_goals: [[1, 1, 1, 1, 1]]\n",
+          "g:2:18: expected a goal: x and y of a cell, or x1, y1, x2, y2 of a rectangle, found a list of 5");
     fails("map:\n", "g:1:1: map: expected the rows of a map, found nothing");
     /* the model has the last word; the place is that of the file */
     const char *text = "map: [WeWeWeWe, WeAy..We, WeWeWeWe]\npossible_goals: ['1,1']\n";
