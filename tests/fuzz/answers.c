@@ -25,6 +25,13 @@ void fuzz_answer_without(const char *text, const char *folder) {
     fuzz_answer_text(text);
 }
 
+void fuzz_answer_of_descriptor(const char *text) {
+    static const char start[] = "/proc/self/fd/";
+    const char *at = strstr(text, start);
+    if (at) text = at + sizeof start - 1 + strspn(at + sizeof start - 1, "0123456789");
+    fuzz_answer_text(text);
+}
+
 uint64_t fuzz_answers(void) {
     return sum;
 }

@@ -14,5 +14,7 @@ void fuzz_answer(const void *bytes, size_t n);
 void fuzz_answer_text(const char *text);
 /* A text in which a temporary folder is named, by its path or its name alone: that is passed over. */
 void fuzz_answer_without(const char *text, const char *folder);
+/* A text that begins with the name of a file in memory, /proc/self/fd/NUMBER, whose number is passed over. */
+void fuzz_answer_of_descriptor(const char *text);
 /* All so far. */
 uint64_t fuzz_answers(void);

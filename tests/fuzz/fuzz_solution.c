@@ -72,7 +72,7 @@ static void look(const uint8_t *bytes, size_t length) {
     lud_error error = {0};
     if (lud_empo_solution_open(path, &solution, &error)) {
         if (solution || !error.text[0]) abort();
-        fuzz_answer_without(error.text, path);
+        fuzz_answer_of_descriptor(error.text);
     } else {
         const lud_empo_header *h = solution->header;
         double sum = 0;
