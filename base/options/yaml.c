@@ -7,6 +7,8 @@
 
 #include <libfyaml.h>
 
+#include "base/options/yaml_scalars.h"
+
 /* The event interface is read rather than libfyaml's documents, so that every limit holds while reading,
  * before memory is spent on what a hostile file promises. */
 
@@ -136,174 +138,10 @@ static lud_status read_alias(reader *r, struct fy_event *event, int depth, lud_t
                           name ? (int)(length < 60 ? length : 60) : 0, name ? name : "");
 }
 
-static bool is_blank(char c) {
-    return c == ' ' || c == '\t';
-}
-
-/* The text between the quotes of a single-quoted scalar (YAML 1.2, 7.3.2): two quotes are one, blanks around
- * a line break go, and a run of n breaks is a space where n is 1, else n - 1 breaks. From the source, because
- * libfyaml 0.7 writes quotes that stand side by side more than once, and leaks where there are many. */
-static lud_status single_quoted_text(reader *r, struct fy_token *token, const char **text, size_t *length) {
-    size_t begin = fy_token_start_mark(token)->input_pos, end = fy_token_end_mark(token)->input_pos;
-    assert(begin <= end && end <= r->length);
-    const char *s = r->source;
-    char *out = lud_arena_take(r->arena, end - begin + 1);
-    if (!out) return out_of_memory(r);
-    size_t n = 0;
-    for (size_t i = begin; i < end;) {
-        size_t content = i, breaks = 0;
-        while (content < end && (is_blank(s[content]) || s[content] == '\n' || s[content] == '\r')) {
-            breaks +=
-                s[content] == '\n' || (s[content] == '\r' && (content + 1 == end || s[content + 1] != '\n'));
-            content++;
-        }
-        if (breaks == 1) out[n++] = ' ';
-        for (size_t k = 1; k < breaks; k++) out[n++] = '\n';
-        if (!breaks) {
-            memcpy(out + n, s + i, content - i);
-            n += content - i;
-        }
-        i = content;
-        if (i == end) break;
-        out[n++] = s[i];
-        i += s[i] == '\'' ? 2 : 1;
-    }
-    out[n] = 0;
-    *text = out;
-    *length = n;
-    return LUD_OK;
-}
-
-/* ---- block scalars ---- */
-
-typedef struct source_line {
-    size_t begin, end; /* without its break */
-    size_t next;       /* where the following one begins */
-} source_line;
-
-static source_line line_at(const reader *r, size_t begin, size_t stop) {
-    source_line line = {begin, begin, stop};
-    while (line.end < stop && r->source[line.end] != '\n' && r->source[line.end] != '\r') line.end++;
-    if (line.end == stop) return line;
-    const bool two = r->source[line.end] == '\r' && line.end + 1 < stop && r->source[line.end + 1] == '\n';
-    line.next = line.end + (two ? 2 : 1);
-    return line;
-}
-
-static size_t spaces_of(const reader *r, source_line line) {
-    size_t n = 0;
-    while (line.begin + n < line.end && r->source[line.begin + n] == ' ') n++;
-    return n;
-}
-
-/* What stands behind the `|` or `>` whose text begins on the next line, at `begin`: a digit, the indentation
- * that is meant, and what becomes of the last breaks: '-' none stays, '+' all, 0 one. */
-static void block_header(const reader *r, size_t begin, char *digit, char *chomping) {
-    const char *s = r->source;
-    size_t end = begin, first;
-    while (end > 0 && (s[end - 1] == '\n' || s[end - 1] == '\r') && begin - end < 2) end--;
-    first = end;
-    while (first > 0 && s[first - 1] != '\n' && s[first - 1] != '\r') first--;
-    for (; first < end; first++) {
-        if (s[first] != '|' && s[first] != '>') continue;
-        size_t at = first + 1;
-        *digit = *chomping = 0;
-        for (; at < end && at < first + 3; at++)
-            if (s[at] >= '1' && s[at] <= '9' && !*digit)
-                *digit = s[at];
-            else if ((s[at] == '-' || s[at] == '+') && !*chomping)
-                *chomping = s[at];
-            else
-                break;
-        const bool apart = at == end || is_blank(s[at]);
-        while (at < end && is_blank(s[at])) at++;
-        if (at == end || (apart && s[at] == '#')) return;
-    }
-    *digit = *chomping = 0;
-}
-
-/* The text of a literal or folded block (YAML 1.2, 8.1), from the source: libfyaml 0.7 counts some longer
- * than it writes them, and hands back what its memory held before. `said` is its text, of which the beginning
- * is right. */
-static lud_status block_text(reader *r, struct fy_token *token, const char *said, size_t said_length,
-                             const char **text, size_t *length) {
-    const size_t begin = fy_token_start_mark(token)->input_pos, stop = fy_token_end_mark(token)->input_pos;
-    const bool folds = fy_token_scalar_style(token) == FYSS_FOLDED;
-    assert(begin <= stop && stop <= r->length);
-    char digit, chomping;
-    block_header(r, begin, &digit, &chomping);
-    size_t indent = 0;
-    bool any = false;
-    for (size_t at = begin; at < stop && !any;) { /* that of the first line with something on it */
-        const source_line line = line_at(r, at, stop);
-        const size_t spaces = spaces_of(r, line);
-        any = line.begin + spaces < line.end;
-        if (any || spaces > indent) indent = spaces;
-        at = line.next;
-    }
-    if (digit && any) { /* so many of its spaces are text */
-        size_t first = 0, spaces = 0;
-        for (size_t i = 0; i < said_length && (said[i] == ' ' || said[i] == '\n'); i++) {
-            if (said[i] == '\n') first = i + 1;
-            spaces = i + 1 - first;
-        }
-        indent -= spaces < indent ? spaces : indent;
-    }
-    char *out = lud_arena_take(r->arena, stop - begin + 2);
-    if (!out) return out_of_memory(r);
-    size_t n = 0, breaks = 0,
-           content = 0; /* breaks: not yet written; content: bytes up to the last line's end */
-    bool was_spaced = false;
-    for (size_t at = begin; at < stop;) {
-        const source_line line = line_at(r, at, stop);
-        const size_t spaces = spaces_of(r, line);
-        at = line.next;
-        const bool blank = line.begin + spaces == line.end;
-        if (spaces < indent && !blank) break;      /* a comment behind it */
-        if (blank && line.end == line.next) break; /* or the blanks before one */
-        const size_t from = line.begin + (spaces < indent ? spaces : indent), bytes = line.end - from;
-        if (bytes == 0) {
-            breaks++;
-            continue;
-        }
-        const bool spaced = is_blank(r->source[from]);
-        if (folds && content && !spaced &&
-            !was_spaced) { /* one break is a space, of several the first goes */
-            if (breaks == 1) out[n++] = ' ';
-            breaks--;
-        }
-        for (; breaks > 0; breaks--) out[n++] = '\n';
-        memcpy(out + n, r->source + from, bytes);
-        n += bytes;
-        content = n;
-        breaks = 1; /* its own */
-        was_spaced = spaced;
-    }
-    if (chomping == '+' || (!chomping && content)) {
-        if (!chomping) breaks = 1;
-        for (; breaks > 0; breaks--) out[n++] = '\n';
-    }
-    out[n] = 0;
-    *text = out;
-    *length = n;
-    return LUD_OK;
-}
-
-static lud_status scalar_text(reader *r, struct fy_token *token, lud_place place, const char **text,
+static lud_status scalar_text(const reader *r, struct fy_token *token, lud_place place, const char **text,
                               size_t *length) {
-    *length = 0;
-    if (token && fy_token_scalar_style(token) == FYSS_SINGLE_QUOTED)
-        return single_quoted_text(r, token, text, length);
-    const char *bytes = token ? fy_token_get_text(token, length) : "";
-    /* libfyaml hands back an empty text when it has no memory for one, and counts it without */
-    if (!bytes || (*length == 0 && token && fy_token_get_text_length(token) > 0)) return out_of_memory(r);
-    const enum fy_scalar_style style = token ? fy_token_scalar_style(token) : FYSS_PLAIN;
-    if (style == FYSS_LITERAL || style == FYSS_FOLDED)
-        return block_text(r, token, bytes, *length, text, length);
-    if (memchr(bytes, 0, *length))
-        return lud_invalid_at(r->error, place, "expected text, found a zero byte in it");
-    *text = lud_arena_text(r->arena, bytes, *length);
-    return *text ? LUD_OK : out_of_memory(r);
+    const lud_yaml_source source = {r->arena, r->source, r->length, r->error};
+    return lud_yaml_scalar(&source, token, place, text, length);
 }
 
 static bool is_null_word(const char *text) {

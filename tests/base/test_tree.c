@@ -153,6 +153,33 @@ static void test_single_quoted(void **state) {
     assert_non_null(lud_tree_get(root, "one two"));
 }
 
+static void test_double_quoted(void **state) {
+    (void)state;
+    static const char *const cases[][2] = {
+        {"a: \"one\\ttwo\"", "one\ttwo"},
+        {"a: \"one \t\n   two\n\n  three \n \n\n   four \"\n", "one two\nthree\n\nfour "},
+        {"a: \"one \\\n   two\\\n  \\  three\"\n", "one two  three"},
+        {"a: \"one\\ \n  two\\t\n\n  \\x20three\"\n", "one  two\t\n three"},
+        {"a: \"\\\\\\\n  one\n  two\"\n", "\\one two"},
+        {"a: \"one\\\n\n\n  two\"\nb: 1\n", "one\n\ntwo"},
+        {"a: \"\n  \\\"q\\\" \\/ \\e\\a\\b\\v\\f\\r\\n\"\n", " \"q\" / \x1b\a\b\v\f\r\n"},
+        {"a: \"x\n  \\u00e4\\xe4\\U0001F600\\_\\N\\L\\P\\u0416\"\n",
+         "x \xc3\xa4\xc3\xa4\xf0\x9f\x98\x80\xc2\xa0\xc2\x85\xe2\x80\xa8\xe2\x80\xa9\xd0\x96"},
+        {"a: \"one\r\n  two\r\n\r\n  three\\\r\n  four\"\r\n", "one two\nthreefour"},
+        {"a: \"\xc3\xa4\n  \xd1\x83 \"\n", "\xc3\xa4 \xd1\x83 "},
+    };
+    for (size_t c = 0; c < sizeof cases / sizeof *cases; c++) text_of_a_is(cases[c][0], cases[c][1]);
+    static const char *const refused[] = {"a: \"x\n \\0\"\n", "a: \"x\n \\x00\"\n", "a: \"x\n \\ud800\"\n",
+                                          "a: \"x\n \\U00110000\"\n", "a: \"x\n \\q\"\n"};
+    for (size_t c = 0; c < sizeof refused / sizeof *refused; c++) {
+        lud_error error = {0};
+        lud_tree *root;
+        if (lud_tree_read_text(arena, "t", refused[c], strlen(refused[c]), &root, &error) != LUD_ERROR_INPUT)
+            fail_msg("taken: %s", refused[c]);
+        assert_non_null(strstr(error.text, "t:"));
+    }
+}
+
 /* Literal and folded blocks (YAML 1.2, 8.1). A last line without a break counts as if it had one. */
 static void test_blocks(void **state) {
     (void)state;
@@ -505,17 +532,12 @@ static void test_include(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_places),
-        cmocka_unit_test(test_types),
-        cmocka_unit_test(test_single_quoted),
-        cmocka_unit_test(test_blocks),
-        cmocka_unit_test(test_choice_and_keys),
-        cmocka_unit_test(test_limits),
-        cmocka_unit_test(test_syntax_errors),
-        cmocka_unit_test(test_aliases),
-        cmocka_unit_test(test_round_trip),
-        cmocka_unit_test(test_build),
-        cmocka_unit_test(test_set),
+        cmocka_unit_test(test_places),        cmocka_unit_test(test_types),
+        cmocka_unit_test(test_single_quoted), cmocka_unit_test(test_double_quoted),
+        cmocka_unit_test(test_blocks),        cmocka_unit_test(test_choice_and_keys),
+        cmocka_unit_test(test_limits),        cmocka_unit_test(test_syntax_errors),
+        cmocka_unit_test(test_aliases),       cmocka_unit_test(test_round_trip),
+        cmocka_unit_test(test_build),         cmocka_unit_test(test_set),
         cmocka_unit_test(test_include),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
