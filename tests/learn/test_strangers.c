@@ -166,14 +166,14 @@ static void what_is_not_finite_is_named(void **state) {
             const lud_tensor *tensor = lud_checkpoint_get(s.checkpoint, i);
             const bool real = tensor->type == LUD_TENSOR_F32 || tensor->type == LUD_TENSOR_F64;
             if (!real || tensor->bytes == 0 || strstr(tensor->name, "delights")) continue;
-            if (n++ % 7) continue; /* every one takes a learner */
-            const uint64_t last = tensor->bytes / lud_tensor_type_bytes(tensor->type) - 1;
+            if (n++ % 4) continue; /* every one takes a learner */
+            const uint64_t place = n / 4 % 2 ? 0 : tensor->bytes / lud_tensor_type_bytes(tensor->type) - 1;
             const double infinite = 1.0 / 0.0;
             const float nan = __builtin_nanf("");
             if (tensor->type == LUD_TENSOR_F64)
-                support_stranger_put(&s, tensor->name, (int64_t)last * 2, &infinite, sizeof infinite);
+                support_stranger_put(&s, tensor->name, (int64_t)place * 2, &infinite, sizeof infinite);
             else
-                support_stranger_put(&s, tensor->name, (int64_t)last, &nan, sizeof nan);
+                support_stranger_put(&s, tensor->name, (int64_t)place, &nan, sizeof nan);
             if (support_stranger_play(&s)) fail_msg("%s: %s", support_trainings[k].name, tensor->name);
             if (!strstr(s.error.text, tensor->name) || !strstr(s.error.text, "not finite"))
                 fail_msg("%s: %s: '%s'", support_trainings[k].name, tensor->name, s.error.text);

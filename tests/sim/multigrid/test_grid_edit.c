@@ -167,6 +167,58 @@ static void test_ground_below_agents(void **state) {
     lud_grid_edit_close(edit);
 }
 
+static void count_things(const lud_grid_edit *edit, int counts[LUD_GRID_TYPES + 1]) {
+    const lud_grid_edit_world *w = lud_grid_edit_get(edit);
+    memset(counts, 0, (LUD_GRID_TYPES + 1) * sizeof *counts);
+    for (int c = 0; c < w->width * w->height; c++) {
+        const lud_grid_thing *t = &w->things[c];
+        counts[LUD_GRID_TYPES] += t->is_agent;
+        counts[t->object.type] += t->object.type != LUD_EMPTY;
+        counts[t->under.type] += t->under.type != LUD_EMPTY;
+    }
+}
+
+/* Whatever is moved wherever, it stands there, and nothing comes or goes. */
+static void test_moves_lose_nothing(void **state) {
+    (void)state;
+    enum { MOVES = 300 };
+    uint64_t random = 5;
+    int n_moved = 0;
+    for (int d = 0; d < EDIT_DOCUMENTS; d++) {
+        lud_grid_edit *edit = edit_open_text(edit_documents[d].text, edit_documents[d].map);
+        int before[LUD_GRID_TYPES + 1], after[LUD_GRID_TYPES + 1];
+        for (int k = 0; k < MOVES; k++) {
+            const lud_grid_edit_world *w = lud_grid_edit_get(edit);
+            const int x = (int)draw(&random, (uint32_t)w->width), y = (int)draw(&random, (uint32_t)w->height);
+            const lud_grid_thing *t = &w->things[y * w->width + x];
+            lud_grid_pick pick = {.kind = LUD_PICK_CELL, .x = x, .y = y, .layer = t->is_agent && k % 3 == 0};
+            if (!t->is_agent && t->object.type == LUD_EMPTY) continue;
+            const bool person = t->is_agent && pick.layer == 0;
+            const lud_grid_type type = person ? LUD_EMPTY : t->object.type;
+            const int x2 = (int)draw(&random, (uint32_t)w->width),
+                      y2 = (int)draw(&random, (uint32_t)w->height);
+            const lud_grid_thing *to = &w->things[y2 * w->width + x2];
+            const bool is_free = !to->is_agent && to->object.type == LUD_EMPTY;
+            lud_error error = {0};
+            count_things(edit, before);
+            if (lud_grid_edit_move(edit, &pick, x2, y2, &error)) continue;
+            count_things(edit, after);
+            if (!is_free &&
+                memcmp(before, after, sizeof before) != 0) { /* it took the place of another thing */
+                assert_int_equal(lud_grid_edit_undo(edit, &error), LUD_OK);
+                continue;
+            }
+            assert_memory_equal(before, after, sizeof before);
+            w = lud_grid_edit_get(edit);
+            const lud_grid_thing *there = &w->things[y2 * w->width + x2];
+            assert_true(person ? there->is_agent : there->object.type == type || there->under.type == type);
+            n_moved += x != x2 || y != y2;
+        }
+        lud_grid_edit_close(edit);
+    }
+    assert_true(n_moved > 200);
+}
+
 /* Many cells at once that no code means so far. */
 static void test_new_codes_at_once(void **state) {
     (void)state;
@@ -660,6 +712,7 @@ int main(void) {
                                        cmocka_unit_test(test_problems_of_keys_in_boxes),
                                        cmocka_unit_test(test_agents_change_numbers),
                                        cmocka_unit_test(test_ground_below_agents),
+                                       cmocka_unit_test(test_moves_lose_nothing),
                                        cmocka_unit_test(test_new_codes_at_once),
                                        cmocka_unit_test(test_random_edits),
                                        cmocka_unit_test(test_typed_numbers),
