@@ -28,7 +28,8 @@ if [ $# -gt 3 ]; then
 fi
 targets=()
 for target in "$build"/fuzz_*; do
-  if [ -x "$target" ] && [ ! -d "$target" ]; then targets+=("$(basename "$target")"); fi
+  name=$(basename "$target")
+  if [ -x "$target" ] && [ -f "$source/tests/fuzz/$name.c" ]; then targets+=("$name"); fi
 done
 [ ${#targets[@]} -gt 0 ] || { echo "fuzz: no targets in $build" >&2; exit 1; }
 printf '%s\n' "${targets[@]}" | xargs -P "$(nproc)" -n 1 bash "$0" "$build" "$runs" "$seconds"
