@@ -264,6 +264,31 @@ static void test_labels_alone(void **state) {
     close_bed(&b);
 }
 
+/* As many labels as are asked for, also where they are no multiple of the agents of an environment. */
+static void test_as_many_labels_as_asked(void **state) {
+    (void)state;
+    static const char text[] =
+        "ludus: 1\nname: t\nworld: particle\n"
+        "particle: {task: navigation, agents: 3, obstacles: 0, episode_length: 12, actions: discrete}\n"
+        "run: {environments: 2, seed: 3}\n"
+        "learner: {type: clone, " SMALL ", steps: 20, windows: {horizon: 1}, "
+        "dagger: {rounds: 1, labels: 7, expert: {type: controller, brake: 0.5}}}\n";
+    lud_scenario *scenario;
+    lud_device *device;
+    lud_learner *learner;
+    lud_error error = {0};
+    double row[64];
+    if (lud_scenario_read("t.yaml", text, sizeof text - 1, NULL, 0, &scenario, &error) ||
+        lud_device_open("cpu", 1, &device, &error) ||
+        lud_learner_create(scenario, device, &learner, &error) ||
+        learner->kind->iterate(learner, row, &error))
+        fail_msg("%s", error.text);
+    assert_true(column(learner->columns, learner->n_columns, row, "labels") == 7);
+    lud_learner_destroy(learner);
+    lud_device_close(device);
+    lud_scenario_destroy(scenario);
+}
+
 /* ---- acting ---- */
 
 static lud_cast *cast_of(const bed *b, const char *options) {
@@ -587,6 +612,7 @@ int main(void) {
         cmocka_unit_test(test_resume_and_threads),
         cmocka_unit_test(test_frames_on_the_disk),
         cmocka_unit_test(test_labels_alone),
+        cmocka_unit_test(test_as_many_labels_as_asked),
         cmocka_unit_test(test_acting),
         cmocka_unit_test(test_start_of_mappo),
         cmocka_unit_test(test_start_of_ticks),

@@ -151,6 +151,25 @@ static void helpful_robots_are_told_from_others(void **state) {
     lud_scenario_destroy(scenario);
 }
 
+/* Episodes that a rule ends, and not the clock: of people on their way past the thing that ends them. */
+static void ended_episodes_are_counted(void **state) {
+    (void)state;
+    lud_text text = {0};
+    lud_scenario *scenario;
+    lud_error error = {0};
+    const char *ground = strstr(world, "Un"), *actions = strstr(world, "  actions:");
+    lud_text_append(&text, "%.*sGg%.*s  rewards: {goal: 1, goal_ends: true}\n%s", (int)(ground - world),
+                    world, (int)(actions - ground - 2), ground + 2, actions);
+    if (lud_scenario_read("test.yaml", text.bytes, text.length, NULL, 0, &scenario, &error))
+        fail_msg("%s", error.text);
+    lud_empo_benefit b = measure(scenario, "{type: script, actions: [still]}", 2);
+    assert_in_range(b.ended, 200,
+                    400); /* five of seven goals lie behind it, and people seldom stay at the other */
+    lud_empo_benefit_free(&b);
+    lud_scenario_destroy(scenario);
+    lud_text_free(&text);
+}
+
 /* Whoever cannot act in a state alone is refused by name. */
 static void who_remembers_is_refused(void **state) {
     (void)state;
@@ -182,6 +201,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(power_is_that_of_the_equations),
         cmocka_unit_test(helpful_robots_are_told_from_others),
+        cmocka_unit_test(ended_episodes_are_counted),
         cmocka_unit_test(who_remembers_is_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
