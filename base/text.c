@@ -60,3 +60,20 @@ void lud_text_free(lud_text *text) {
     free(text->bytes);
     *text = (lud_text){0};
 }
+
+size_t lud_utf8_put(char *to, uint32_t character) {
+    static const uint32_t ends[] = {0x80, 0x800, 0x10000};
+    size_t more = 0;
+    while (more < 3 && character >= ends[more]) more++;
+    static const unsigned char first[] = {0, 0xc0, 0xe0, 0xf0};
+    to[0] = (char)(first[more] | character >> 6 * more);
+    for (size_t k = 1; k <= more; k++) to[k] = (char)(0x80 | (character >> 6 * (more - k) & 0x3f));
+    return more + 1;
+}
+
+int lud_hex_value(char digit) {
+    return digit >= '0' && digit <= '9'   ? digit - '0'
+           : digit >= 'a' && digit <= 'f' ? digit - 'a' + 10
+           : digit >= 'A' && digit <= 'F' ? digit - 'A' + 10
+                                          : -1;
+}

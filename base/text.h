@@ -3,6 +3,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 /* Zero-initialise before use. */
 typedef struct lud_text {
@@ -19,3 +20,8 @@ void lud_text_tame(char *bytes);
 /* Empties it, keeping the memory. */
 void lud_text_clear(lud_text *text);
 void lud_text_free(lud_text *text);
+
+/* Writes a character (below 2^21) as UTF-8 to `to`, at most four bytes; returns how many. */
+size_t lud_utf8_put(char *to, uint32_t character);
+/* What a hexadecimal digit is worth; -1: it is none. */
+int lud_hex_value(char digit);

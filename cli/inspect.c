@@ -9,6 +9,7 @@
 #include "base/interrupt.h"
 #include "base/number.h"
 #include "base/progress.h"
+#include "base/text.h"
 #include "cli/cli.h"
 #include "cli/data_report.h"
 #include "learn/episodes/data_set.h"
@@ -50,19 +51,12 @@ static void set_defaults(void *values) {
 
 static const char *const role_names[] = {"other", "human", "robot"};
 
-static int hex_digit(char c) {
-    return c >= '0' && c <= '9'   ? c - '0'
-           : c >= 'a' && c <= 'f' ? c - 'a' + 10
-           : c >= 'A' && c <= 'F' ? c - 'A' + 10
-                                  : -1;
-}
-
 static lud_status read_hex(const char *text, uint8_t *state, size_t n, lud_error *error) {
     if (strlen(text) != 2 * n)
         return lud_invalid(error, "--state: a state of this scenario has %zu hexadecimal digits, found %zu",
                            2 * n, strlen(text));
     for (size_t i = 0; i < n; i++) {
-        int high = hex_digit(text[2 * i]), low = hex_digit(text[2 * i + 1]);
+        int high = lud_hex_value(text[2 * i]), low = lud_hex_value(text[2 * i + 1]);
         if (high < 0 || low < 0)
             return lud_invalid(error, "--state: expected hexadecimal digits, found '%.2s'", text + 2 * i);
         state[i] = (uint8_t)(high * 16 + low);

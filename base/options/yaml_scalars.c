@@ -1,8 +1,9 @@
 #include "base/options/yaml_scalars.h"
 
 #include <assert.h>
-#include <ctype.h>
 #include <string.h>
+
+#include "base/text.h"
 
 static bool is_blank(char c) {
     return c == ' ' || c == '\t';
@@ -13,39 +14,6 @@ static size_t space_end(const char *s, size_t i, size_t end, size_t *breaks) {
     for (*breaks = 0; i < end && (is_blank(s[i]) || s[i] == '\n' || s[i] == '\r'); i++)
         *breaks += s[i] == '\n' || (s[i] == '\r' && (i + 1 == end || s[i + 1] != '\n'));
     return i;
-}
-
-/* ---- single quotes ---- */
-
-/* The text between the quotes of a single-quoted scalar (YAML 1.2, 7.3.2): two quotes are one, blanks around
- * a line break go, and a run of n breaks is a space where n is 1, else n - 1 breaks. From the source, because
- * libfyaml 0.7 writes quotes that stand side by side more than once, and leaks where there are many. */
-static lud_status single_quoted_text(const lud_yaml_source *y, struct fy_token *token, const char **text,
-                                     size_t *length) {
-    size_t begin = fy_token_start_mark(token)->input_pos, end = fy_token_end_mark(token)->input_pos;
-    assert(begin <= end && end <= y->length);
-    const char *s = y->text;
-    char *out = lud_arena_take(y->arena, end - begin + 1);
-    if (!out) return lud_out_of_memory(y->error);
-    size_t n = 0;
-    for (size_t i = begin; i < end;) {
-        size_t breaks;
-        const size_t content = space_end(s, i, end, &breaks);
-        if (breaks == 1) out[n++] = ' ';
-        for (size_t k = 1; k < breaks; k++) out[n++] = '\n';
-        if (!breaks) {
-            memcpy(out + n, s + i, content - i);
-            n += content - i;
-        }
-        i = content;
-        if (i == end) break;
-        out[n++] = s[i];
-        i += s[i] == '\'' ? 2 : 1;
-    }
-    out[n] = 0;
-    *text = out;
-    *length = n;
-    return LUD_OK;
 }
 
 /* ---- block scalars ---- */
@@ -161,17 +129,7 @@ static lud_status block_text(const lud_yaml_source *y, struct fy_token *token, c
     return LUD_OK;
 }
 
-/* ---- double quotes ---- */
-
-static size_t put_character(char *out, uint32_t c) {
-    static const uint32_t ends[] = {0x80, 0x800, 0x10000};
-    size_t more = 0;
-    while (more < 3 && c >= ends[more]) more++;
-    static const unsigned char first[] = {0, 0xc0, 0xe0, 0xf0};
-    out[0] = (char)(first[more] | c >> 6 * more);
-    for (size_t k = 1; k <= more; k++) out[k] = (char)(0x80 | (c >> 6 * (more - k) & 0x3f));
-    return more + 1;
-}
+/* ---- quotes ---- */
 
 /* The character that s[0..n-1], behind a backslash, stands for; `used`: bytes of it. */
 static uint32_t escaped_character(const char *s, size_t n, size_t *used) {
@@ -185,48 +143,52 @@ static uint32_t escaped_character(const char *s, size_t n, size_t *used) {
         return found ? meanings[found - letters] : (unsigned char)s[0];
     }
     uint32_t c = 0;
-    for (; *used <= digits && *used < n && isxdigit((unsigned char)s[*used]); ++*used) {
-        const char digit = s[*used];
-        c = c << 4 | (uint32_t)(digit <= '9' ? digit - '0' : (digit | 32) - 'a' + 10);
-    }
+    for (; *used <= digits && *used < n && lud_hex_value(s[*used]) >= 0; ++*used)
+        c = c << 4 | (uint32_t)lud_hex_value(s[*used]);
     return c;
 }
 
-/* The text between double quotes on several lines (YAML 1.2, 7.3.1), from the source: libfyaml 0.7 loses what
- * stands behind escaped blanks and breaks. */
-static lud_status double_quoted_text(const lud_yaml_source *y, struct fy_token *token, lud_place place,
-                                     const char **text, size_t *length) {
+/* The text between quotes (YAML 1.2, 7.3.1 and 7.3.2): blanks around a line break go, and a run of n breaks
+ * is a space where n is 1, else n - 1 breaks. Of single quotes two are one; double ones have escapes, also of
+ * a break, which then is no space. From the source, because libfyaml 0.7 writes single quotes that stand side
+ * by side more than once, leaks where there are many, and loses what stands behind escaped blanks and breaks.
+ */
+static lud_status quoted_text(const lud_yaml_source *y, struct fy_token *token, lud_place place,
+                              const char **text, size_t *length) {
     const size_t begin = fy_token_start_mark(token)->input_pos, end = fy_token_end_mark(token)->input_pos;
+    const bool is_double = fy_token_scalar_style(token) == FYSS_DOUBLE_QUOTED;
     assert(begin <= end && end <= y->length);
     const char *s = y->text;
     char *out = lud_arena_take(y->arena, end - begin + 1);
     if (!out) return lud_out_of_memory(y->error);
     size_t n = 0;
     for (size_t i = begin; i < end;) {
-        const bool escaped_break = s[i] == '\\' && i + 1 < end && (s[i + 1] == '\n' || s[i + 1] == '\r');
-        if (s[i] == '\\' && !escaped_break && i + 1 < end) {
+        const bool escapes = is_double && s[i] == '\\' && i + 1 < end;
+        const bool escaped_break = escapes && (s[i + 1] == '\n' || s[i + 1] == '\r');
+        if (escapes && !escaped_break) {
             size_t used;
             const uint32_t c = escaped_character(s + i + 1, end - i - 1, &used);
             if (c > 0x10ffff || (c >= 0xd800 && c < 0xe000))
                 return lud_invalid_at(y->error, place, "expected a character, found the escape of none, 0x%x",
                                       c);
-            n += put_character(out + n, c);
+            n += lud_utf8_put(out + n, c);
             i += 1 + used;
             continue;
         }
         size_t breaks;
         const size_t next = space_end(s, i + escaped_break, end, &breaks);
         if (next == i) {
-            out[n++] = s[i++];
-        } else if (!breaks) {
+            i += !is_double && s[i] == '\'' ? 2 : 1;
+            out[n++] = s[next];
+            continue;
+        }
+        if (!breaks) {
             memcpy(out + n, s + i, next - i);
             n += next - i;
-            i = next;
-        } else { /* one break is a space, or nothing where it is escaped; of several the first goes */
-            if (breaks == 1 && !escaped_break) out[n++] = ' ';
-            for (size_t k = 1; k < breaks; k++) out[n++] = '\n';
-            i = next;
         }
+        if (breaks == 1 && !escaped_break) out[n++] = ' ';
+        for (size_t k = 1; k < breaks; k++) out[n++] = '\n';
+        i = next;
     }
     if (memchr(out, 0, n)) return lud_invalid_at(y->error, place, "expected text, found a zero byte in it");
     out[n] = 0;
@@ -246,15 +208,13 @@ static bool has_breaks(const lud_yaml_source *y, struct fy_token *token) {
 lud_status lud_yaml_scalar(const lud_yaml_source *y, struct fy_token *token, lud_place place,
                            const char **text, size_t *length) {
     *length = 0;
-    if (token && fy_token_scalar_style(token) == FYSS_SINGLE_QUOTED)
-        return single_quoted_text(y, token, text, length);
-    if (token && fy_token_scalar_style(token) == FYSS_DOUBLE_QUOTED && has_breaks(y, token))
-        return double_quoted_text(y, token, place, text, length);
+    const enum fy_scalar_style style = token ? fy_token_scalar_style(token) : FYSS_PLAIN;
+    if (style == FYSS_SINGLE_QUOTED || (style == FYSS_DOUBLE_QUOTED && has_breaks(y, token)))
+        return quoted_text(y, token, place, text, length);
     const char *bytes = token ? fy_token_get_text(token, length) : "";
     /* libfyaml hands back an empty text when it has no memory for one, and counts it without */
     if (!bytes || (*length == 0 && token && fy_token_get_text_length(token) > 0))
         return lud_out_of_memory(y->error);
-    const enum fy_scalar_style style = token ? fy_token_scalar_style(token) : FYSS_PLAIN;
     if (style == FYSS_LITERAL || style == FYSS_FOLDED)
         return block_text(y, token, bytes, *length, text, length);
     if (memchr(bytes, 0, *length))

@@ -82,16 +82,20 @@ typedef struct bed {
     lud_learner *learner;
 } bed;
 
-static bed open_bed(const char *actions, const char *file, const char *options, int threads) {
-    char text[2048];
+static bed open_text(const char *text, int threads) {
     lud_error error = {0};
-    snprintf(text, sizeof text, "%slearner: {type: clone, data: [%s], " SMALL ", %s}\n",
-             actions[0] == 'd' ? WORLD("discrete") : WORLD("continuous"), file, options);
     bed b = {.scenario = read_scenario(text)};
     if (lud_device_open("cpu", threads, &b.device, &error) ||
         lud_learner_create(b.scenario, b.device, &b.learner, &error))
         fail_msg("%s", error.text);
     return b;
+}
+
+static bed open_bed(const char *actions, const char *file, const char *options, int threads) {
+    char text[2048];
+    snprintf(text, sizeof text, "%slearner: {type: clone, data: [%s], " SMALL ", %s}\n",
+             actions[0] == 'd' ? WORLD("discrete") : WORLD("continuous"), file, options);
+    return open_text(text, threads);
 }
 
 static void close_bed(bed *b) {
@@ -273,20 +277,12 @@ static void test_as_many_labels_as_asked(void **state) {
         "run: {environments: 2, seed: 3}\n"
         "learner: {type: clone, " SMALL ", steps: 20, windows: {horizon: 1}, "
         "dagger: {rounds: 1, labels: 7, expert: {type: controller, brake: 0.5}}}\n";
-    lud_scenario *scenario;
-    lud_device *device;
-    lud_learner *learner;
-    lud_error error = {0};
+    bed b = open_text(text, 1);
     double row[64];
-    if (lud_scenario_read("t.yaml", text, sizeof text - 1, NULL, 0, &scenario, &error) ||
-        lud_device_open("cpu", 1, &device, &error) ||
-        lud_learner_create(scenario, device, &learner, &error) ||
-        learner->kind->iterate(learner, row, &error))
-        fail_msg("%s", error.text);
-    assert_true(column(learner->columns, learner->n_columns, row, "labels") == 7);
-    lud_learner_destroy(learner);
-    lud_device_close(device);
-    lud_scenario_destroy(scenario);
+    lud_error error = {0};
+    if (b.learner->kind->iterate(b.learner, row, &error)) fail_msg("%s", error.text);
+    assert_true(column(b.learner->columns, b.learner->n_columns, row, "labels") == 7);
+    close_bed(&b);
 }
 
 /* ---- acting ---- */

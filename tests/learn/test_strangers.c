@@ -91,13 +91,6 @@ static void what_is_out_of_range_is_named(void **state) {
     }
 }
 
-static uint8_t *inside(const support_stranger *s, const char *name, size_t *bytes) {
-    const lud_tensor *tensor = lud_checkpoint_find(s->checkpoint, name);
-    if (!tensor) fail_msg("no %s", name);
-    if (bytes) *bytes = tensor->bytes;
-    return (uint8_t *)(uintptr_t)tensor->data;
-}
-
 /* Each sentence that a table of states met has to fulfil, broken by itself; and what is just allowed. */
 static void tables_of_states_met_are_sound(void **state) {
     (void)state;
@@ -105,8 +98,10 @@ static void tables_of_states_met_are_sound(void **state) {
     int t = 0;
     while (strcmp(support_trainings[t].name, "empo, states met") != 0) t++;
     support_stranger s = support_stranger_open(&support_trainings[t]);
-    size_t n;
-    const uint8_t *flags = inside(&s, "met.flags", &n);
+    const lud_tensor *tensor = lud_checkpoint_find(s.checkpoint, "met.flags");
+    assert_non_null(tensor);
+    const uint8_t *flags = tensor->data;
+    const size_t n = tensor->bytes;
     int32_t last = 0; /* a state that was met and not expanded */
     while (last < (int32_t)n && flags[last] & EXPANDED) last++;
     assert_true(last < (int32_t)n);

@@ -1,5 +1,7 @@
 #include "sim/proof/knowledge/proof_triples.h"
 
+#include "base/text.h"
+
 #include <string.h>
 #include <strings.h>
 
@@ -125,34 +127,8 @@ static bool split_values(splitter *s, char separator) {
 
 /* ---- N-Triples ---- */
 
-static int digit_value(char c) {
-    return c >= '0' && c <= '9'   ? c - '0'
-           : c >= 'a' && c <= 'f' ? c - 'a' + 10
-           : c >= 'A' && c <= 'F' ? c - 'A' + 10
-                                  : -1;
-}
-
 static void put_character(splitter *s, unsigned long code) {
-    char *to = s->room + s->used;
-    if (code < 0x80) {
-        to[0] = (char)code;
-        s->used += 1;
-    } else if (code < 0x800) {
-        to[0] = (char)(0xc0 | code >> 6);
-        to[1] = (char)(0x80 | (code & 0x3f));
-        s->used += 2;
-    } else if (code < 0x10000) {
-        to[0] = (char)(0xe0 | code >> 12);
-        to[1] = (char)(0x80 | (code >> 6 & 0x3f));
-        to[2] = (char)(0x80 | (code & 0x3f));
-        s->used += 3;
-    } else {
-        to[0] = (char)(0xf0 | code >> 18);
-        to[1] = (char)(0x80 | (code >> 12 & 0x3f));
-        to[2] = (char)(0x80 | (code >> 6 & 0x3f));
-        to[3] = (char)(0x80 | (code & 0x3f));
-        s->used += 4;
-    }
+    s->used += lud_utf8_put(s->room + s->used, (uint32_t)code);
 }
 
 /* Behind a backslash. Never longer than what stands in the line. */
@@ -170,7 +146,7 @@ static bool read_escape(splitter *s) {
     unsigned long code = 0;
     s->at++;
     int read = 0;
-    for (int value; read < n && (value = digit_value(peek(s))) >= 0; read++, s->at++)
+    for (int value; read < n && (value = lud_hex_value(peek(s))) >= 0; read++, s->at++)
         code = code * 16 + (unsigned long)value;
     if (n == 0 || read < n || code == 0 || code > 0x10ffff || (code >= 0xd800 && code < 0xe000))
         return fault(s, begin, "an escape that means nothing", "one such as \\n, \\\" or \\u00e9");
