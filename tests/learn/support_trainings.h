@@ -33,7 +33,8 @@ support_bed support_bed_open(const support_training *t, const char *device, int 
 void support_bed_close(support_bed *b);
 /* One iteration; row holds the learner's columns. */
 void support_bed_iterate(const support_training *t, support_bed *b, double *row);
-/* Trains as `options` say, with the configuration that the scenario and the learner have in options->folder. */
+/* Trains as `options` say, with the configuration that the scenario and the learner have in options->folder.
+ */
 lud_status support_train(const lud_scenario *scenario, lud_learner *learner, const lud_train_options *options,
                          lud_train_result *result, lud_error *error);
 /* The learner's state; destroy it with lud_checkpoint_destroy. */
