@@ -156,6 +156,13 @@ LUD_EMPO_CODE int lud_empo_profile_action(const int32_t *n_actions, int human, i
     return profile % n_actions[human];
 }
 
+/* Joint human actions in which a person does action 0, from 0 on; that with action a is a * stride further,
+ * where stride is the product of the numbers of actions of the people before. */
+LUD_EMPO_CODE int lud_empo_next_others(int profile, int stride, int n_actions) {
+    profile++;
+    return profile % stride == 0 ? profile + stride * (n_actions - 1) : profile;
+}
+
 /* Product of the marginals of all people but `except` (-1: of all) for a joint human action. */
 LUD_EMPO_CODE double lud_empo_profile_probability(const lud_empo_game *game, const double *marginal,
                                                   int profile, int except) {
@@ -200,13 +207,34 @@ LUD_EMPO_CODE void lud_empo_expectation(const double *credits, lud_empo_window w
     }
 }
 
+/* Columns that one lane works on at once: compilers keep them in vectors. */
+enum { LUD_EMPO_COLUMNS = 4 };
+
+/* lud_empo_worst_case of columns [first, first + LUD_EMPO_COLUMNS) */
+LUD_EMPO_CODE void lud_empo_worst_columns(const lud_empo_game *game, const lud_empo_scratch *t,
+                                          const int32_t *joint, int first, double *worst) {
+    double least[LUD_EMPO_COLUMNS];
+    for (int c = 0; c < LUD_EMPO_COLUMNS; c++) least[c] = t->row[joint[0]][first + c];
+    for (int r = 1; r < game->n_robot_actions; r++) {
+        const double *row = t->row[joint[r]] + first;
+        if (game->optimistic)
+            for (int c = 0; c < LUD_EMPO_COLUMNS; c++) least[c] = row[c] > least[c] ? row[c] : least[c];
+        else
+            for (int c = 0; c < LUD_EMPO_COLUMNS; c++) least[c] = row[c] < least[c] ? row[c] : least[c];
+    }
+    for (int c = 0; c < LUD_EMPO_COLUMNS; c++) worst[c] = least[c];
+}
+
 /* min (max if optimistic) over robot actions, for every joint human action and goal: the inner part of (1) */
 LUD_EMPO_CODE void lud_empo_worst_case(const lud_empo_game *game, lud_empo_scratch *t, int lane, int lanes) {
     int n_goals = game->n_goals, n_robot = game->n_robot_actions;
     for (int profile = 0; profile < game->n_profiles; profile++) {
         double *worst = t->worst + profile * n_goals;
         const int32_t *joint = game->joint_of + profile * n_robot;
-        for (int g = lane; g < n_goals; g += lanes) {
+        int g = lane;
+        for (; lanes == 1 && g + LUD_EMPO_COLUMNS <= n_goals; g += LUD_EMPO_COLUMNS)
+            lud_empo_worst_columns(game, t, joint, g, worst + g);
+        for (; g < n_goals; g += lanes) {
             double least = t->row[joint[0]][g];
             if (game->optimistic)
                 for (int r = 1; r < n_robot; r++)
@@ -227,20 +255,21 @@ LUD_EMPO_CODE void lud_empo_phase_1(const lud_empo_game *game, lud_empo_scratch 
     const double *belief = inputs->belief;
     lud_empo_worst_case(game, t, lane, lanes);
     LUD_EMPO_MEET();
-    for (int h = 0; h < game->n_humans; h++) {
+    for (int h = 0, stride = 1; h < game->n_humans; stride *= game->n_actions[h++]) {
         int n_actions = game->n_actions[h], begin = game->goal_begin[h], end = game->goal_begin[h + 1];
-        const int32_t *own_action = game->own_action + h * n_profiles;
         double uniform = (double)n_actions / n_profiles;
 
         /* (1): the average over what the others might do */
         for (int a = 0; a < n_actions; a++)
             for (int g = begin + lane; g < end; g += lanes) t->q_h[a * n_goals + g] = 0;
-        for (int profile = 0; profile < n_profiles; profile++) {
-            const int a = own_action[profile];
-            double weight = belief ? belief[a * n_profiles + profile] : uniform, *q = t->q_h + a * n_goals;
-            const double *worst = t->worst + profile * n_goals;
-            for (int g = begin + lane; g < end; g += lanes) q[g] += weight * worst[g];
-        }
+        for (int first = 0; first < n_profiles; first = lud_empo_next_others(first, stride, n_actions))
+            for (int a = 0; a < n_actions; a++) {
+                const int profile = first + a * stride;
+                double weight = belief ? belief[a * n_profiles + profile] : uniform;
+                double *q = t->q_h + a * n_goals;
+                const double *worst = t->worst + profile * n_goals;
+                for (int g = begin + lane; g < end; g += lanes) q[g] += weight * worst[g];
+            }
         if (belief) belief += n_actions * n_profiles;
 
         for (int g = begin + lane; g < end; g += lanes) {
@@ -299,24 +328,35 @@ LUD_EMPO_CODE int lud_empo_phase_2(const lud_empo_game *game, lud_empo_scratch *
     for (int profile = 0; profile < n_profiles; profile++) {
         double *mean = t->mean_robot + profile * n_goals;
         const int32_t *joint = game->joint_of + profile * n_robot;
-        for (int g = lane; g < n_goals; g += lanes) mean[g] = 0;
-        for (int r = 0; r < n_robot; r++) {
-            const double *row = t->row[joint[r]] + n_goals;
-            for (int g = lane; g < n_goals; g += lanes) mean[g] += pi_r[r] * row[g];
+        int g = lane;
+        for (; lanes == 1 && g + LUD_EMPO_COLUMNS <= n_goals; g += LUD_EMPO_COLUMNS) {
+            double sum[LUD_EMPO_COLUMNS] = {0};
+            for (int r = 0; r < n_robot; r++) {
+                const double *row = t->row[joint[r]] + n_goals + g;
+                for (int c = 0; c < LUD_EMPO_COLUMNS; c++) sum[c] += pi_r[r] * row[c];
+            }
+            for (int c = 0; c < LUD_EMPO_COLUMNS; c++) mean[g + c] = sum[c];
+        }
+        for (; g < n_goals; g += lanes) {
+            double sum = 0;
+            for (int r = 0; r < n_robot; r++) sum += pi_r[r] * t->row[joint[r]][n_goals + g];
+            mean[g] = sum;
         }
     }
     LUD_EMPO_MEET();
     double *v_h_e = record + game->v_h_e;
-    for (int h = 0; h < game->n_humans; h++) {
+    for (int h = 0, stride = 1; h < game->n_humans; stride *= game->n_actions[h++]) {
         int begin = game->goal_begin[h], end = game->goal_begin[h + 1], n_actions = game->n_actions[h];
         for (int a = 0; a < n_actions; a++)
             for (int g = begin + lane; g < end; g += lanes) t->q_h[a * n_goals + g] = 0;
-        for (int profile = 0; profile < n_profiles; profile++) {
-            double others = lud_empo_profile_probability(game, t->marginal, profile, h);
+        for (int first = 0; first < n_profiles; first = lud_empo_next_others(first, stride, n_actions)) {
+            double others = lud_empo_profile_probability(game, t->marginal, first, h);
             if (others == 0) continue;
-            double *value = t->q_h + game->own_action[h * n_profiles + profile] * n_goals;
-            const double *mean = t->mean_robot + profile * n_goals;
-            for (int g = begin + lane; g < end; g += lanes) value[g] += others * mean[g];
+            for (int a = 0; a < n_actions; a++) {
+                double *value = t->q_h + a * n_goals;
+                const double *mean = t->mean_robot + (first + a * stride) * n_goals;
+                for (int g = begin + lane; g < end; g += lanes) value[g] += others * mean[g];
+            }
         }
         for (int g = begin + lane; g < end; g += lanes) { /* (6) */
             const double *policy = record + game->policies + game->policy_begin[h] + (g - begin) * n_actions;
