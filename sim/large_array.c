@@ -8,7 +8,9 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-enum { PAGE = 4096 };
+#include "base/large_pages.h"
+
+enum { PAGE = 4096, OWN_PAGES_FROM = 1 << 20 };
 
 static uint64_t whole_pages(uint64_t bytes) {
     return (bytes + PAGE - 1) / PAGE * PAGE;
@@ -31,10 +33,26 @@ static lud_status map_more(lud_large_array *array, uint64_t capacity, lud_error 
     return LUD_OK;
 }
 
+/* Memory of `capacity` bytes with what the array holds; null when there is none. */
+static void *grow(lud_large_array *array, uint64_t capacity) {
+    if (capacity > SIZE_MAX / 2) return NULL;
+    if (!array->paged && capacity < OWN_PAGES_FROM) return realloc(array->bytes, capacity);
+    void *moved = array->paged
+                      ? mremap(array->bytes, array->capacity, capacity, MREMAP_MAYMOVE)
+                      : mmap(NULL, capacity, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (moved == MAP_FAILED) return NULL;
+    lud_prefer_large_pages(moved, capacity);
+    if (!array->paged && array->bytes) memcpy(moved, array->bytes, array->capacity);
+    if (!array->paged) free(array->bytes);
+    array->paged = true;
+    return moved;
+}
+
 lud_status lud_large_array_reserve(lud_large_array *array, uint64_t capacity, lud_error *error) {
     if (capacity <= array->capacity) return LUD_OK;
     if (array->mapped) return map_more(array, capacity, error);
-    void *moved = capacity <= SIZE_MAX / 2 ? realloc(array->bytes, capacity) : NULL;
+    if (array->paged || capacity >= OWN_PAGES_FROM) capacity = whole_pages(capacity);
+    void *moved = grow(array, capacity);
     if (!moved) return lud_no_memory(error, "an array of %llu MiB", (unsigned long long)(capacity >> 20));
     array->bytes = moved;
     array->capacity = capacity;
@@ -44,7 +62,7 @@ lud_status lud_large_array_reserve(lud_large_array *array, uint64_t capacity, lu
 /* Shrinking cannot fail in a way that matters. */
 void lud_large_array_trim(lud_large_array *array, uint64_t used) {
     if (!used || used >= array->capacity) return;
-    if (!array->mapped) {
+    if (!array->mapped && !array->paged) {
         void *smaller = realloc(array->bytes, used);
         if (!smaller) return;
         array->bytes = smaller;
@@ -57,6 +75,7 @@ void lud_large_array_trim(lud_large_array *array, uint64_t used) {
     if (smaller == MAP_FAILED) return;
     array->bytes = smaller;
     array->capacity = capacity;
+    if (array->paged) return;
     if (ftruncate(array->file, (off_t)capacity) != 0) return; /* it only stays larger than it must be */
 }
 
@@ -87,17 +106,16 @@ lud_status lud_large_array_to_file(lud_large_array *array, uint64_t used, const 
         return status;
     }
     if (used) memcpy(moved.bytes, array->bytes, used);
-    free(array->bytes);
+    lud_large_array_free(array);
     *array = moved;
     return LUD_OK;
 }
 
 void lud_large_array_free(lud_large_array *array) {
-    if (array->mapped) {
+    if (array->mapped || array->paged)
         munmap(array->bytes, array->capacity);
-        close(array->file);
-    } else {
+    else
         free(array->bytes);
-    }
+    if (array->mapped) close(array->file);
     *array = (lud_large_array){0};
 }

@@ -15,6 +15,7 @@ typedef struct lud_large_array {
     void *bytes;
     uint64_t capacity; /* in bytes */
     bool mapped;       /* in a file */
+    bool paged;        /* in memory of its own pages, which growing moves and does not copy */
     int file;
 } lud_large_array;
 

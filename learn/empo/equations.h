@@ -313,14 +313,25 @@ LUD_EMPO_CODE int lud_empo_phase_2(const lud_empo_game *game, lud_empo_scratch *
     int n_goals = game->n_goals, n_robot = game->n_robot_actions, n_profiles = game->n_profiles;
     lud_empo_profiles(game, t, record, lane, lanes);
     double *q_r = record + game->q_r, *pi_r = record + game->pi_r;
-    for (int r = lane; r < n_robot; r += lanes) { /* (4) */
+    int own = lane; /* (4) */
+    for (; lanes == 1 && own + LUD_EMPO_COLUMNS <= n_robot; own += LUD_EMPO_COLUMNS) {
+        double sum[LUD_EMPO_COLUMNS] = {0};
+        for (int profile = 0; profile < n_profiles; profile++) {
+            const int32_t *joint = game->joint_of + profile * n_robot + own;
+            const double p = t->profile[profile];
+            for (int c = 0; c < LUD_EMPO_COLUMNS; c++)
+                sum[c] += p > 0 ? p * t->row[joint[c]][2 * n_goals] : 0.0;
+        }
+        for (int c = 0; c < LUD_EMPO_COLUMNS; c++) q_r[own + c] = sum[c];
+    }
+    for (; own < n_robot; own += lanes) {
         double sum = 0;
         for (int profile = 0; profile < n_profiles; profile++)
             if (t->profile[profile] > 0)
-                sum += t->profile[profile] * t->row[game->joint_of[profile * n_robot + r]][2 * n_goals];
-        q_r[r] = sum;
-        if (inputs->robot) pi_r[r] = inputs->robot[r];
+                sum += t->profile[profile] * t->row[game->joint_of[profile * n_robot + own]][2 * n_goals];
+        q_r[own] = sum;
     }
+    for (int r = lane; r < n_robot && inputs->robot; r += lanes) pi_r[r] = inputs->robot[r];
     LUD_EMPO_MEET();
     if (!inputs->robot && lane == 0) lud_empo_power_policy(game->beta_r, q_r, n_robot, pi_r); /* (5) */
     LUD_EMPO_MEET();

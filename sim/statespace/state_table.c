@@ -2,10 +2,11 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 
 #define XXH_INLINE_ALL /* states have a few bytes: a call takes as long as the hash */
 #include <xxhash.h>
+
+#include "base/large_pages.h"
 
 enum { MIN_LOG2_SLOTS = 10, MAX_LOG2_SLOTS = 32, LOOK_AHEAD = 16 };
 
@@ -30,13 +31,7 @@ static uint64_t *slots_create(unsigned log2_slots, lud_error *error) {
         lud_no_memory(error, "a state table of %zu MiB", bytes >> 20);
         return NULL;
     }
-#ifdef MADV_HUGEPAGE
-    /* Every access is to a random page: large pages save most of the address translation. Advice only. */
-    enum { HUGE_PAGE = 2 << 20 };
-    uintptr_t first = ((uintptr_t)slots + HUGE_PAGE - 1) & ~(uintptr_t)(HUGE_PAGE - 1);
-    uintptr_t last = ((uintptr_t)slots + bytes) & ~(uintptr_t)(HUGE_PAGE - 1);
-    if (first < last) madvise((void *)first, last - first, MADV_HUGEPAGE);
-#endif
+    lud_prefer_large_pages(slots, bytes); /* every access is to another place */
     return slots;
 }
 

@@ -359,7 +359,7 @@ static void test_files_instead_of_memory(void **state) {
 
 static void test_large_array(void **state) {
     (void)state;
-    enum { N = 300000 };
+    enum { N = 900000 };                              /* past where an array has its own pages */
     for (int moved = 0; moved <= N; moved += N / 3) { /* never (0 bytes at once), in the middle, at the end */
         lud_large_array array = {0};
         lud_error error = {0};

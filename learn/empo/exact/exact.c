@@ -3,6 +3,7 @@
 #include <omp.h>
 
 #include "base/interrupt.h"
+#include "base/large_pages.h"
 #include "base/progress.h"
 #include "learn/empo/equations.h"
 #include "learn/empo/exact/exact_device.h"
@@ -167,16 +168,16 @@ static const uint8_t *state_bytes(const sweep *s, uint64_t index) {
     return s->problem->space->states + index * s->problem->space->state_bytes;
 }
 
-static void solve_state(sweep *s, lud_empo_state_scratch *t, uint64_t index) {
+static void solve_state(const sweep *s, const lud_empo_credits *credits, lud_empo_state_scratch *t,
+                        uint64_t index, lud_empo_powerless *powerless) {
     const lud_statespace *space = s->problem->space;
     const bool terminal = lud_statespace_terminal(space, index);
     for (int32_t k = 0; k < space->n_joint_actions && !terminal; k++)
         t->rows[k] = lud_statespace_get_row(space, index, k);
     const int human = lud_empo_state_solve(
-        s->problem, s->run->hooks, &s->game, &(lud_empo_credits){s->credits, s->window}, index,
-        state_bytes(s, index), terminal, t, s->run->records + index * (uint64_t)s->game.record_doubles,
-        credit_row(s, index));
-    lud_empo_powerless_note(&s->powerless, index, human);
+        s->problem, s->run->hooks, &s->game, credits, index, state_bytes(s, index), terminal, t,
+        s->run->records + index * (uint64_t)s->game.record_doubles, credit_row(s, index));
+    lud_empo_powerless_note(powerless, index, human);
 }
 
 static lud_status no_power(const sweep *s, lud_error *error) {
@@ -188,6 +189,10 @@ static lud_status solve_level(sweep *s, int level, lud_progress *progress, lud_e
     uint64_t begin = s->levels.begin[level], end = s->levels.begin[level + 1];
     int64_t n_chunks = (int64_t)((end - begin + CHUNK - 1) / CHUNK);
     int stopped = 0;
+    /* successors are in the next level, or anywhere in a window of all states */
+    const uint64_t next = s->levels.consecutive ? end : 0;
+    const lud_empo_credits credits = {s->credits, s->window, next,
+                                      lud_empo_row_of(s->window, (uint32_t)next)};
     s->powerless = LUD_EMPO_NONE_POWERLESS;
     if (s->device) {
         lud_status status = lud_empo_device_level(s->device, begin, end, progress, &s->powerless, error);
@@ -202,7 +207,8 @@ static lud_status solve_level(sweep *s, int level, lud_progress *progress, lud_e
         int thread = omp_get_thread_num();
         uint64_t first = begin + (uint64_t)chunk * CHUNK, last = first + CHUNK < end ? first + CHUNK : end;
         for (uint64_t position = first; position < last; position++)
-            solve_state(s, &s->threads[thread], lud_empo_level_state(&s->levels, position));
+            solve_state(s, &credits, &s->threads[thread], lud_empo_level_state(&s->levels, position),
+                        &s->powerless);
         if (thread == 0) {
             lud_progress_update(progress, s->problem->space->n_states - end + (last - begin));
             if (lud_interrupted()) {
@@ -258,6 +264,8 @@ static lud_status prepare(sweep *s, lud_error *error) {
     s->game = lud_empo_game_of(s->problem, s->noop);
     s->window = lud_empo_window_of(credit_window(s));
     const lud_empo_run *run = s->run;
+    lud_prefer_large_pages(run->records, s->problem->space->n_states * (size_t)s->game.record_doubles *
+                                             sizeof *run->records);
     if (run->device && lud_empo_device_sweeps(run->device)) {
         lud_error reason = {0};
         const lud_status status = lud_empo_device_create(s->problem, run, &s->game, &s->levels,

@@ -84,7 +84,7 @@ static lud_status solve_block(level_sweep *s, worker *w, int level, uint64_t beg
     const int32_t n_joint = s->game.n_joint_actions;
     LUD_TRY(lud_expansion_list(&w->out, state_at(s, begin), n, &w->error));
     LUD_TRY(look_up(s, w, level));
-    const lud_empo_credits next = {s->next, lud_empo_window_of(UINT32_MAX)};
+    const lud_empo_credits next = {.rows = s->next, .window = lud_empo_window_of(UINT32_MAX)};
     uint64_t row = 0;
     size_t record = 0, branch = 0;
     for (uint64_t index = begin; index < begin + n; index++) {

@@ -2,9 +2,12 @@
 
 #include <stdlib.h>
 
-/* Whether every successor of a state in layer t is in layer t + 1 (breadth-first layers rule out later ones).
- */
+#include "sim/statespace/recurring.h"
+
+/* Whether every successor of a state in layer t is in layer t + 1 (breadth-first layers rule out later ones):
+ * where states count steps from the same one on, by what their world promises. */
 static bool layers_are_levels(const lud_statespace *space) {
+    if (lud_recurring_possible(&space->model->layout, space->states, (int)space->layer_begin[1])) return true;
     for (int layer = 0; layer < space->n_layers; layer++) {
         uint64_t next = space->layer_begin[layer + 1];
         int early = 0;

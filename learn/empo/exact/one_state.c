@@ -34,7 +34,9 @@ static void expect_all(const lud_empo_game *game, const lud_empo_credits *credit
     for (int32_t k = 0; k < game->n_joint_actions; k++) {
         const lud_statespace_row row = t->rows[k];
         if (row.n == 1) {
-            t->equations.row[k] = credits->rows + lud_empo_row_of(credits->window, row.successor[0]) * width;
+            uint64_t at = row.successor[0] - credits->first + credits->first_row; /* no division */
+            if (at >= credits->window.rows) at -= credits->window.rows;
+            t->equations.row[k] = credits->rows + at * width;
         } else {
             double *sum = t->equations.expected + (uint64_t)k * width;
             expectation(credits, game->width, row, sum);

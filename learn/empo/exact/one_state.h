@@ -23,6 +23,7 @@ bool lud_empo_state_scratch_take(const lud_empo_game *game, lud_arena *arena,
 typedef struct lud_empo_credits {
     const double *rows;
     lud_empo_window window;
+    uint64_t first, first_row; /* a state at or before all successors, not window.rows before any; its row */
 } lud_empo_credits;
 
 /* Solves the state with this number into its record, from scratch->rows where it is not terminal, and writes
