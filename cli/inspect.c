@@ -105,8 +105,29 @@ static lud_status find_state(const lud_scenario *s, const inspect_values *values
     return status;
 }
 
+/* Whether action k is called as the one before, with the next number at its end. */
+static bool is_next_number(const lud_action_space *space, int k) {
+    if (!space->names) return true;
+    const char *before = space->names[k - 1], *name = space->names[k];
+    const size_t length = strcspn(before, "0123456789");
+    char *end, *end_before;
+    if (strcspn(name, "0123456789") != length || strncmp(name, before, length) != 0 || !name[length])
+        return false;
+    return strtol(name + length, &end, 10) == strtol(before + length, &end_before, 10) + 1 && !*end &&
+           !*end_before;
+}
+
 static void print_actions(const lud_action_space *space) {
+    enum { MANY = 8 };
     for (int k = 0; k < space->n_discrete; k++) {
+        int last = k;
+        while (k > 0 && last + 1 < space->n_discrete && is_next_number(space, last) &&
+               is_next_number(space, last + 1))
+            last++;
+        if (last - k >= MANY) {
+            printf(" ...");
+            k = last;
+        }
         if (space->names)
             printf("%s%s", k ? " " : "", space->names[k]);
         else

@@ -126,6 +126,7 @@ lud_status lud_proof_solve(const lud_scenario *scenario, const char *folder, boo
     if (!status && json) return lud_print_json(root, error);
     json_decref(root);
     if (status) return status;
-    printf("\nproofs of every query are in %s\n", folder);
+    printf("\nproofs of every query are in %s/%s_proofs.txt and %s/%s_proofs.txt\n", folder,
+           names[LUD_PROOF_VALID], folder, names[LUD_PROOF_TEST]);
     return lud_flush_output(error);
 }

@@ -282,7 +282,7 @@ static void print_benefit(const lud_empo_layout *layout, const char *policy, con
         "end.\n\n           goals reached      power at the beginning   at the end\n",
         policy, b->episodes);
     for (int h = 0; h < layout->n_humans; h++)
-        lud_text_append(out, "person %-3d %6.3f ± %-7.2g   %6.4f ± %-10.2g    %6.4f ± %-10.2g\n",
+        lud_text_append(out, "person %-3d %6.3f ± %-7.2g   %6.4f ± %-10.2g    %6.4f ± %.2g\n",
                         layout->humans[h], b->goals[h].mean, lud_empo_benefit_interval(&b->goals[h]),
                         b->begin[h].mean, lud_empo_benefit_interval(&b->begin[h]), b->end[h].mean,
                         lud_empo_benefit_interval(&b->end[h]));

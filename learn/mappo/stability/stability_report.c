@@ -205,7 +205,9 @@ static void print_loops(const loops *r, bool verdict, lud_text *out) {
     lud_text_append(out, "agents  %-20s", "directions      t =");
     for (int k = 0; k < N_SHOWN; k++) lud_text_append(out, " %8d", shown[k]);
     lud_text_append(out, "   held\n");
-    for (int i = 0; i < r->n; i++) print_curve(&r->curves[i], out);
+    for (int i = 0; i < r->n; i++) /* a team as large as the scenario's stands there already */
+        if (!r->curves[i].judged || r->curves[i].n_agents != r->curves[1].n_agents)
+            print_curve(&r->curves[i], out);
     if (verdict && !isnan(trained->largest_eigenvalue))
         lud_text_append(out, "\nstability          %s\n", is_stable(r) ? "pass" : "fail");
 }
