@@ -126,7 +126,7 @@ test-sanitize: install-deps-test
 	@cmake --build --preset asan-ubsan
 	ASAN_OPTIONS=detect_stack_use_after_return=1 UBSAN_OPTIONS=print_stacktrace=1 \
 	LSAN_OPTIONS=suppressions=$(CURDIR)/cmake/leaks.supp:print_suppressions=0 \
-	$(CTEST) --test-dir build/asan-ubsan -E '^(cli/documents/test_documents|cli/test_first_hour|cli/documents/test_guide|cli/test_hosts|cli/test_ranks|learn/test_defaults)$$'
+	$(CTEST) --test-dir build/asan-ubsan -E '^(cli/documents/test_documents|cli/test_first_hour|cli/documents/test_guide|cli/test_hosts|cli/test_ranks|cli/test_transcripts|learn/test_defaults)$$'
 
 test-threads: install-deps-test
 	@cmake --preset tsan >/dev/null
@@ -180,7 +180,7 @@ test-events: install-deps-test
 	@python3 tests/endurance/soak.py build/asan-ubsan --minutes $(MINUTES) --seed $(SEED) --only events
 
 test-fuzz: build-fuzz
-	@bash cmake/fuzz.sh build/fuzz 20000 15
+	@bash cmake/fuzz.sh build/fuzz 20000 12
 
 # Debian packages of the program, the library and what programs are built with: build/release/packages/*.deb.
 packages: build

@@ -230,6 +230,44 @@ static void sampling_is_uniform_and_minds_age(void **state) {
 
 /* ---- tables ---- */
 
+/* A table of a file has a power of two of places, at most half of them taken. */
+static void tables_that_make_no_sense(void **state) {
+    (void)state;
+    enum { PLACES = 4096 };
+    static const struct {
+        uint64_t capacity, n;
+        bool sound;
+    } cases[] = {{PLACES, PLACES / 2, true},
+                 {PLACES, PLACES / 2 + 1, false},
+                 {PLACES, PLACES, false},
+                 {PLACES + 1, 1, false},
+                 {PLACES - PLACES / 4, 1, false},
+                 {0, 0, false},
+                 {1, 0, false},
+                 {UINT64_C(1) << 35, 1, false},
+                 {UINT64_C(1) << 63, 0, false}};
+    for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
+        lud_error error = {0};
+        uint64_t capacity = cases[k].capacity, n = cases[k].n;
+        lud_checkpoint *made = lud_checkpoint_create(), *read = NULL;
+        lud_checkpoint_u64(made, "t.capacity", &capacity);
+        lud_checkpoint_u64(made, "t.n", &n);
+        char path[64];
+        snprintf(path, sizeof path, "/tmp/ludus-test-table-%ld.safetensors", (long)getpid());
+        assert_int_equal(lud_checkpoint_write(made, path, &error), LUD_OK);
+        assert_int_equal(lud_checkpoint_open(path, &read, &error), LUD_OK);
+        unlink(path);
+        lud_empo_table *table = lud_empo_table_create(2, -1.0);
+        lud_empo_table_visit(table, "t", read);
+        assert_int_not_equal(lud_checkpoint_status(read, &error),
+                             LUD_OK); /* its rows are missing in any case */
+        assert_int_equal(strstr(error.text, "the table t makes no sense") == NULL, cases[k].sound);
+        lud_empo_table_destroy(table);
+        lud_checkpoint_destroy(made);
+        lud_checkpoint_destroy(read);
+    }
+}
+
 static void tables_average_their_targets(void **state) {
     (void)state;
     enum { KEYS = 3000 };
@@ -705,6 +743,7 @@ int main(void) {
         cmocka_unit_test(replay_keeps_the_youngest),
         cmocka_unit_test(sampling_is_uniform_and_minds_age),
         cmocka_unit_test(tables_average_their_targets),
+        cmocka_unit_test(tables_that_make_no_sense),
         cmocka_unit_test(records_agree_with_the_world),
         cmocka_unit_test(batched_targets_equal_naive_loops),
         cmocka_unit_test(ability_is_a_sum_over_goals),

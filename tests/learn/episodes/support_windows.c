@@ -221,6 +221,17 @@ static void check_types(lud_device *device) {
     lud_window_set_destroy(&set);
 }
 
+/* No tracks, no windows; those before the first one's row are not counted. */
+static void check_nothing(lud_device *device) {
+    const int64_t none[] = {0}, later[] = {4, 6};
+    lud_window_set set = open_set(device, 3);
+    lud_window_set_all(&set, &(lud_tracks){.n = 0, .offsets = none}, 2, NULL);
+    assert_int_equal(set.n, 0);
+    lud_window_set_all(&set, &(lud_tracks){.n = 1, .offsets = later}, 2, NULL);
+    assert_int_equal(set.n, 2);
+    lud_window_set_destroy(&set);
+}
+
 static void check_dimensions(lud_device *device) {
     const float actions[] = {1, 5, 3, 5, 5, 5};
     const lud_numbers numbers = {LUD_TENSOR_F32, actions};
@@ -260,6 +271,7 @@ void windows_check_edges(lud_device *device) {
     check_sums(device);
     check_pairs(device);
     check_types(device);
+    check_nothing(device);
     check_dimensions(device);
 }
 

@@ -71,6 +71,12 @@ static void test_single_edits(void **state) {
     assert_int_equal(lud_grid_edit_turn(edit, person, 1, &error), LUD_OK);
     expect_line(edit, edit_plain, "facing: west ", "facing: north ");
     lud_grid_edit_undo(edit, &error);
+    assert_int_equal(lud_grid_edit_turn(edit, person, 2, &error), LUD_OK); /* past the last side */
+    expect_line(edit, edit_plain, "facing: west ", "facing: east ");
+    lud_grid_edit_undo(edit, &error);
+    assert_int_equal(lud_grid_edit_turn(edit, person, -5, &error), LUD_OK);
+    expect_line(edit, edit_plain, "facing: west ", "facing: south ");
+    lud_grid_edit_undo(edit, &error);
 
     lud_grid_pick goal = {.kind = LUD_PICK_GOAL, .goal = 1};
     assert_int_equal(lud_grid_edit_move(edit, &goal, 6, 1, &error), LUD_OK);
@@ -590,6 +596,17 @@ static void test_problems_of_who_is_walled_in(void **state) {
     lud_grid_edit_close(edit);
 }
 
+static void test_problems_of_an_empty_grid(void **state) {
+    (void)state;
+    lud_grid_edit *edit = edit_open_text("ludus: 1\nworld: multigrid\nmultigrid:\n  map: |\n    We We We "
+                                         "We\n    We .. .. We\n    We We We We\n",
+                                         0);
+    lud_grid_problem problems[4];
+    assert_int_equal(lud_grid_edit_check(edit, problems, 4, NULL), 1);
+    assert_string_equal(problems[0].text, "nobody acts: place an agent");
+    lud_grid_edit_close(edit);
+}
+
 static void test_problems(void **state) {
     (void)state;
     lud_error error = {0};
@@ -719,6 +736,7 @@ int main(void) {
                                        cmocka_unit_test(test_strokes),
                                        cmocka_unit_test(test_saving),
                                        cmocka_unit_test(test_shipped_worlds),
+                                       cmocka_unit_test(test_problems_of_an_empty_grid),
                                        cmocka_unit_test(test_problems),
                                        cmocka_unit_test(test_problems_of_who_is_walled_in)};
     return cmocka_run_group_tests(tests, NULL, NULL);

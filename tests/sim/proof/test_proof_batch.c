@@ -481,6 +481,65 @@ static void test_snapshot(void **state) {
     }
 }
 
+/* Where a slot stands is anybody's when it comes from a file: each number is looked at by itself. */
+static void test_snapshots_that_make_no_sense(void **state) {
+    (void)state;
+    enum { SLOTS = 6, SLOT = 3 };
+    lud_proof_options o = proof_options();
+    lud_proof_model *model = family_model(&o);
+    const lud_proof_batch_options options = lud_proof_training_options(model, SLOTS, 3);
+    lud_proof_batch *first = make_batch(model, options), *second = make_batch(model, options);
+    void *snapshot = malloc(lud_proof_batch_snapshot_bytes(first));
+    int32_t actions[SLOTS];
+    for (uint32_t t = 0; t < 9; t++) {
+        choose(first, t, actions);
+        lud_proof_batch_step_reset(first, actions);
+    }
+    int32_t *const whole[] = {first->pointer, first->n_negative, first->n_corrupted};
+    static const char *const plays = "slot 3 plays query", *const is_at = "slot 3 is at corruption",
+                             *const counts = "slot 3 counts";
+    const struct {
+        int field;
+        int32_t value;
+        const char *message;
+    } wrong[] = {
+        {0, -1, plays},  {0, options.pool.n, plays}, {1, -1, is_at},        {1, options.negatives + 1, is_at},
+        {2, -1, counts}, {2, INT32_MAX, counts},     {2, INT32_MIN, counts}};
+    for (size_t k = 0; k < sizeof wrong / sizeof *wrong; k++) {
+        lud_error error = {0};
+        int32_t *number = &whole[wrong[k].field][SLOT];
+        const int32_t was = *number;
+        *number = wrong[k].value;
+        lud_proof_batch_save(first, snapshot);
+        *number = was;
+        assert_int_equal(lud_proof_batch_load(second, snapshot, &error), LUD_ERROR_INPUT);
+        if (!strstr(error.text, wrong[k].message)) fail_msg("%s", error.text);
+    }
+    float *const real[] = {first->cumulated, first->rewards};
+    for (size_t k = 0; k < 2; k++)
+        for (int infinite = 0; infinite < 2; infinite++) {
+            lud_error error = {0};
+            const float was = real[k][SLOT];
+            real[k][SLOT] = infinite ? -INFINITY : NAN;
+            lud_proof_batch_save(first, snapshot);
+            real[k][SLOT] = was;
+            assert_int_equal(lud_proof_batch_load(second, snapshot, &error), LUD_ERROR_INPUT);
+            if (!strstr(error.text, "slot 3 has a reward that is not finite")) fail_msg("%s", error.text);
+        }
+    lud_error error = {0};
+    first->resting[SLOT] = 2;
+    lud_proof_batch_save(first, snapshot);
+    first->resting[SLOT] = 0;
+    assert_int_equal(lud_proof_batch_load(second, snapshot, &error), LUD_ERROR_INPUT);
+    assert_string_equal(error.text, "slot 3 rests 2 times");
+    lud_proof_batch_save(first, snapshot);
+    assert_int_equal(lud_proof_batch_load(second, snapshot, &error), LUD_OK);
+    free(snapshot);
+    lud_proof_batch_destroy(second);
+    lud_proof_batch_destroy(first);
+    lud_proof_model_destroy(model);
+}
+
 /* With the memory on no state comes twice in an episode; without it some do. */
 static void test_memory(void **state) {
     (void)state;
@@ -583,6 +642,7 @@ int main(void) {
         cmocka_unit_test(test_memory),
         cmocka_unit_test(test_skip_unary),
         cmocka_unit_test(test_snapshot),
+        cmocka_unit_test(test_snapshots_that_make_no_sense),
         cmocka_unit_test(test_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

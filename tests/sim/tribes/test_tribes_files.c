@@ -190,6 +190,8 @@ static void test_goals_are_reached(void **unused) {
         assert_int_equal(lud_tribes_world.achieved(model, state, 1, 2), units >= 4);
         assert_false(lud_tribes_world.achieved(model, state, 0, 2)); /* that is another team's */
     }
+    tribes_put_store(model, state, 1, LUD_GRAIN, 9);
+    assert_false(lud_tribes_world.achieved(model, state, 0, 2));
     free(state);
     lud_tribes_world.free(model);
 }

@@ -375,6 +375,16 @@ static void full_exports_are_told(void **context) {
         assert_string_equal(error.text, message);
         for (int i = 0; i < 4; i++) fclose(out[i]);
     }
+    for (int full = 0; full < 4; full++) { /* of PRISM's four any one */
+        FILE *out[4];
+        for (int i = 0; i < 4; i++) {
+            out[i] = i == full ? fopen("/dev/full", "w") : tmpfile();
+            assert_non_null(out[i]);
+        }
+        assert_int_equal(lud_empo_chain_write_prism(chain, s.records, out[0], out[1], out[2], out[3], &error),
+                         LUD_ERROR_IO);
+        for (int i = 0; i < 4; i++) fclose(out[i]);
+    }
     lud_empo_chain_destroy(chain);
     support_release(&s);
 }
