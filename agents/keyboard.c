@@ -36,7 +36,7 @@ static void act(lud_policy *policy, const lud_act *act) {
         for (int slot = 0; slot < act->n_agents_acting; slot++) {
             size_t agent = (size_t)act->agents[slot], at = (size_t)e * n_agents + agent;
             if (act->discrete) act->discrete[at] = self->action[agent];
-            if (act->log_prob) act->log_prob[at] = 0;
+            if (act->log_prob) act->log_prob[at] = lud_policy_certain(act->model, (int)agent);
             if (act->continuous)
                 memcpy(act->continuous + at * max_continuous, self->continuous + agent * max_continuous,
                        max_continuous * sizeof(float));

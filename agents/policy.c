@@ -66,6 +66,10 @@ bool lud_policy_value(lud_policy *policy, const uint8_t *state, int agent, doubl
     return policy->kind->value && policy->kind->value(policy, state, agent, value);
 }
 
+float lud_policy_certain(const lud_model *model, int agent) {
+    return model->layout.actions[agent].n_continuous > 0 ? NAN : 0.0f;
+}
+
 int lud_policy_attention(lud_policy *policy, const uint8_t *state, float *weights) {
     return policy->kind->attention ? policy->kind->attention(policy, state, weights) : 0;
 }

@@ -26,7 +26,8 @@ typedef struct lud_act {
     int n_agents_acting;
     int32_t *discrete; /* out: [n][model n_agents]; only the acting agents' entries are written */
     float *continuous; /* out: [n][model n_agents][max n_continuous] */
-    float *log_prob;   /* out, optional: [n][model n_agents] */
+    float *log_prob;   /* out, optional: [n][model n_agents] of what was drawn: 0 for a choice and NaN for
+                          numbers where nothing is left to chance */
 } lud_act;
 
 typedef struct lud_policy_kind {
@@ -94,6 +95,8 @@ lud_status lud_policy_check(const lud_policy *policy, lud_error *error);
 /* The kind's function of that name; false or 0 where it has none. */
 bool lud_policy_distribution(lud_policy *policy, const uint8_t *state, int agent, int goal, double *p);
 bool lud_policy_value(lud_policy *policy, const uint8_t *state, int agent, double *value);
+/* The log_prob of what an agent does where nothing is left to chance. */
+float lud_policy_certain(const lud_model *model, int agent);
 int lud_policy_attention(lud_policy *policy, const uint8_t *state, float *weights);
 /* For policies with a distribution over discrete actions: draws the action of agents[slot] in environment e
  * (with purpose LUD_PURPOSE_ACTION) from p, and writes what `act` wants of action and log_prob.

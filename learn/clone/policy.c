@@ -145,7 +145,9 @@ static void act_numbers(core *c, const lud_act *act, int e, int slot, const floa
         if (act->continuous)
             act->continuous[at * width + j] = (float)fmin(fmax(x, (double)space->low), (double)space->high);
     }
-    if (act->log_prob) act->log_prob[at] = (float)log_prob;
+    if (act->log_prob)
+        act->log_prob[at] =
+            c->options.deterministic ? lud_policy_certain(act->model, act->agents[slot]) : (float)log_prob;
 }
 
 /* ---- acting ---- */

@@ -61,11 +61,18 @@ static float *memory_of(const core *c, const lud_act *act, int64_t k) {
     return (float *)(void *)(act->hidden + (size_t)e * act->hidden_stride) + slot * c->remembered;
 }
 
+/* Whether it leaves something to chance. */
+static bool draws(const core *c) {
+    return !c->networks->options.deterministic && !c->play.deterministic;
+}
+
 static void write_out(const core *c, const lud_act *act, int64_t i) {
     const lud_mappo_networks *t = c->networks;
     const lud_mappo_shape *shape = &t->shape;
     const size_t at = (size_t)c->place[i] * (size_t)shape->n_agents + (size_t)c->agent[i];
-    if (act->log_prob) act->log_prob[at] = ((float *)t->fields[LUD_FIELD_LOG_PROB].host)[i];
+    if (act->log_prob)
+        act->log_prob[at] = draws(c) ? ((float *)t->fields[LUD_FIELD_LOG_PROB].host)[i]
+                                     : lud_policy_certain(act->model, c->agent[i]);
     if (shape->n_discrete > 0) {
         if (act->discrete) act->discrete[at] = ((int32_t *)t->fields[LUD_FIELD_ACTION].host)[i];
         return;
@@ -120,14 +127,14 @@ static void act_rows(core *c, const lud_act *act, int64_t first, int64_t n) {
         if (c->remembered > 0) recall(c, i, memory_of(c, act, k));
     }
     feed(c, t, (const void *const *)act->observations, n);
-    const lud_draws draws = {.seed = act->range.seed,
+    const lud_draws place = {.seed = act->range.seed,
                              .environment = c->environment,
                              .agent = c->number,
                              .n_agents = 1,
                              .step = act->range.tick[c->place[0]],
                              .purpose = LUD_PURPOSE_ACTION};
     lud_mappo_allow(t, n, c->agent);
-    lud_mappo_act(t, &draws, t->options.deterministic || c->play.deterministic);
+    lud_mappo_act(t, &place, !draws(c));
     lud_mappo_read_states(t, c->row, c->hidden, c->states);
     for (int64_t i = 0; i < n; i++) {
         write_out(c, act, i);
@@ -190,8 +197,7 @@ static bool choice(lud_policy *policy, const uint8_t *state, const float *kept, 
         sum += p[k] = k == likeliest || !allowed || allowed[k]
                           ? exp((double)logits[k] - (double)logits[likeliest])
                           : 0.0;
-    const bool draws = !t->options.deterministic && !c->play.deterministic;
-    for (int k = 0; k < n; k++) p[k] = draws ? p[k] / sum : k == likeliest;
+    for (int k = 0; k < n; k++) p[k] = draws(c) ? p[k] / sum : k == likeliest;
     pthread_mutex_unlock(&c->shared.lock);
     return true;
 }

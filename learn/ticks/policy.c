@@ -121,7 +121,9 @@ static void act_in_range(lud_policy *policy, const lud_act *act) {
             if (act->continuous)
                 memcpy(act->continuous + at * width, choices.continuous + i * width,
                        (size_t)width * sizeof *act->continuous);
-            if (act->log_prob) act->log_prob[at] = choices.log_prob[i];
+            if (act->log_prob)
+                act->log_prob[at] = c->options.deterministic ? lud_policy_certain(act->model, rows.agent[i])
+                                                             : choices.log_prob[i];
         }
     }
     pthread_mutex_unlock(&c->shared.lock);

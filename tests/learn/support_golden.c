@@ -308,8 +308,9 @@ static void check(void **state) {
     train(&t->c, t->device, t->n_threads, &p);
     const uint64_t checkpoint = combined(p.items, p.n_tensors),
                    metrics = combined(p.items + p.n_tensors, p.n - p.n_tensors);
-    const bool same =
-        value && value->checkpoint == checkpoint && value->metrics == metrics && value->played == p.played;
+    const bool reports = t->n_threads == 1 && !strcmp(t->device, "cpu"); /* once is enough */
+    const bool same = value && value->checkpoint == checkpoint && value->metrics == metrics &&
+                      value->played == p.played && (!reports || value->reported == p.reported);
     if (is_printing() || !same) {
         printf("{\"%s\", \"%s\", 0x%016llx, 0x%016llx, 0x%016llx, 0x%016llx},\n", t->c.name, t->device,
                (unsigned long long)checkpoint, (unsigned long long)metrics, (unsigned long long)p.played,
@@ -320,7 +321,7 @@ static void check(void **state) {
     fail_msg("not what is known:%s%s%s%s", value->checkpoint != checkpoint ? " the checkpoint" : "",
              value->metrics != metrics ? " the metrics" : "",
              value->played != p.played ? " what its agents do" : "",
-             value->reported != p.reported ? " what is reported" : "");
+             reports && value->reported != p.reported ? " what is reported" : "");
 }
 
 /* Whether the processor, or one emulated, computes the known bytes; a message says why not. */
