@@ -217,6 +217,8 @@ static void logits_filtered(void **state) {
             const int width = widths[w];
             float *x = numbers(0, ROWS * width, -3, 3);
             for (int i = 0; i < ROWS && width > 3; i += 3) x[i * width + 2] = x[i * width + 3]; /* ties */
+            for (int i = 1; i < ROWS; i += 3) /* of which some go and some stay */
+                for (int j = 0; j < width; j++) x[i * width + j] = 0.5f * (float)(j % 3 > 0);
             what = "filter_logits";
             for (int i = 0; i < ROWS; i++) {
                 filtered(width, forms[f].temperature, forms[f].k, forms[f].p, x + i * width,

@@ -146,6 +146,32 @@ static void a_walk_is_worth_what_walking_brings(void **unused) {
     end(&f);
 }
 
+/* Where nothing counts the steps a walk takes as long as it takes. */
+static void without_a_count_there_is_time_for_every_walk(void **unused) {
+    (void)unused;
+    fixture f, uncounted;
+    lud_error error = {0};
+    start(&f);
+    start(&uncounted);
+    lud_empo_paths_destroy(uncounted.paths);
+    lud_empo_features_free(&uncounted.features);
+    assert_int_equal(lud_empo_features_create(uncounted.scenario->model, false, &uncounted.features, &error),
+                     LUD_OK);
+    uncounted.paths = lud_empo_paths_create(&uncounted.features, &walk);
+    assert_non_null(uncounted.paths);
+    float all[GOALS][LUD_EMPO_GOAL_PATHS], some[GOALS][LUD_EMPO_GOAL_PATHS], of_state[NUMBERS];
+    find(&f, 12, all, of_state); /* every walk takes less */
+    for (int left = 1; left <= 12; left += 11) {
+        find(&uncounted, left, some, of_state);
+        for (int g = 0; g < GOALS; g++) {
+            assert_float_equal(some[g][0], all[g][0], 1e-6);
+            assert_float_equal(some[g][1], all[g][1], 1e-6);
+        }
+    }
+    end(&uncounted);
+    end(&f);
+}
+
 /* What is behind the door and the rock is within reach once they are out of the way. */
 static void what_is_in_the_way_is_told_apart(void **unused) {
     (void)unused;
@@ -336,6 +362,7 @@ static void asked_again_it_says_the_same(void **unused) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_walk_is_worth_what_walking_brings),
+        cmocka_unit_test(without_a_count_there_is_time_for_every_walk),
         cmocka_unit_test(what_is_in_the_way_is_told_apart),
         cmocka_unit_test(standing_is_the_sum_over_remaining_steps),
         cmocka_unit_test(errands_are_as_near_as_they_are),

@@ -438,6 +438,35 @@ static void test_typed_numbers(void **state) {
     lud_grid_edit_close(edit);
 }
 
+/* What is in a box is told, and changed by counting on. */
+static void test_what_is_in_a_box(void **state) {
+    (void)state;
+    lud_error error = {0};
+    lud_grid_edit *edit = edit_open_text(
+        "ludus: 1\nworld: multigrid\nmultigrid:\n  map: |\n    We We We We We We\n    We X1 X2 Xr Ay We\n"
+        "    We We We We We We\n  legend:\n    X1: {box: {colour: red, contains: {key: {colour: purple}}}}\n"
+        "    X2: {box: {colour: blue, contains: {ball: {colour: red}}}}\n",
+        0);
+    static const char *const inside[] = {"purple key", "red ball", "nothing"};
+    for (int x = 1; x <= 3; x++) {
+        const lud_grid_pick box = {.kind = LUD_PICK_CELL, .x = x, .y = 1};
+        lud_grid_parameter parameters[LUD_GRID_PARAMETERS];
+        const int n = lud_grid_edit_parameters(edit, box, parameters);
+        int k = 0;
+        while (k < n && strcmp(parameters[k].name, "contains") != 0) k++;
+        assert_true(k < n);
+        assert_string_equal(parameters[k].shown, inside[x - 1]);
+        assert_int_equal(parameters[k].value == 0, x == 3);
+        const double was = parameters[k].value;
+        assert_int_equal(lud_grid_edit_change_parameter(edit, box, k, was == 0 ? 1 : was - 1, &error),
+                         LUD_OK);
+        lud_grid_edit_parameters(edit, box, parameters);
+        assert_true(parameters[k].value == (was == 0 ? 1 : was - 1));
+        lud_grid_edit_undo(edit, &error);
+    }
+    lud_grid_edit_close(edit);
+}
+
 /* Changes of one stroke are undone together. */
 static void test_strokes(void **state) {
     (void)state;
@@ -733,6 +762,7 @@ int main(void) {
                                        cmocka_unit_test(test_new_codes_at_once),
                                        cmocka_unit_test(test_random_edits),
                                        cmocka_unit_test(test_typed_numbers),
+                                       cmocka_unit_test(test_what_is_in_a_box),
                                        cmocka_unit_test(test_strokes),
                                        cmocka_unit_test(test_saving),
                                        cmocka_unit_test(test_shipped_worlds),
