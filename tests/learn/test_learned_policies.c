@@ -62,35 +62,78 @@ static void stage_close(stage *s) {
     free(s->tick);
 }
 
-/* What agents[n] do: the others' entries stay as they were. */
-static void act_for(const stage *s, const int *agents, int n_acting) {
+typedef struct deed {
+    int32_t *discrete;
+    float *continuous, *log_prob;
+} deed;
+
+static deed deed_new(const stage *s) {
+    const size_t all = (size_t)s->n * (size_t)s->n_agents,
+                 width = (size_t)lud_max_continuous(&s->model->layout);
+    deed d = {malloc(all * sizeof *d.discrete), malloc((all * width + 1) * sizeof *d.continuous),
+              malloc(all * sizeof *d.log_prob)};
+    for (size_t i = 0; i < all; i++) {
+        d.discrete[i] = UNTOUCHED;
+        d.log_prob[i] = UNTOUCHED;
+        for (size_t k = 0; k < width; k++) d.continuous[i * width + k] = UNTOUCHED;
+    }
+    return d;
+}
+
+static void deed_free(deed *d) {
+    free(d->discrete);
+    free(d->continuous);
+    free(d->log_prob);
+}
+
+/* What agents[n] do in environments first .. first + n - 1 of the stage. */
+static void act_in(const stage *s, const int *agents, int n_acting, int first, int n, const deed *d) {
     const lud_layout *layout = &s->model->layout;
-    const int width = lud_max_continuous(layout);
-    const size_t all = (size_t)s->n * (size_t)layout->n_agents;
+    const size_t at = (size_t)first * (size_t)layout->n_agents;
     int *own = malloc((size_t)n_acting * sizeof *own);
     memcpy(own, agents, (size_t)n_acting * sizeof *own);
-    int32_t *discrete = malloc(all * sizeof *discrete);
-    float *continuous = malloc((all * (size_t)width + 1) * sizeof *continuous),
-          *log_prob = malloc(all * sizeof *log_prob);
-    for (size_t i = 0; i < all; i++) discrete[i] = UNTOUCHED;
-    for (size_t i = 0; i < all; i++) log_prob[i] = UNTOUCHED;
-    for (size_t i = 0; i < all * (size_t)width; i++) continuous[i] = UNTOUCHED;
-    const lud_act act = {.model = s->model,
-                         .range = {.seed = 3, .n = s->n, .tick = s->tick},
-                         .states = s->states,
-                         .observations = s->parts,
-                         .goals = s->goals,
-                         .goal_stride = (size_t)layout->n_agents,
-                         .hidden = s->hidden,
-                         .hidden_stride = s->policy->hidden_bytes,
-                         .agents = own,
-                         .n_agents_acting = n_acting,
-                         .discrete = discrete,
-                         .continuous = width ? continuous : NULL,
-                         .log_prob = log_prob};
+    void *parts[LUD_MAX_OBSERVATION_PARTS] = {0};
+    for (int p = 0; p < layout->n_parts; p++)
+        parts[p] = (uint8_t *)s->parts[p] + (size_t)first * layout->parts[p].bytes;
+    const int width = lud_max_continuous(layout);
+    const lud_act act = {
+        .model = s->model,
+        .range = {.seed = 3, .first_environment = (uint32_t)first, .n = n, .tick = s->tick + first},
+        .states = s->states + (size_t)first * layout->state_bytes,
+        .observations = parts,
+        .goals = s->goals + at,
+        .goal_stride = (size_t)layout->n_agents,
+        .hidden = s->hidden + (size_t)first * s->policy->hidden_bytes,
+        .hidden_stride = s->policy->hidden_bytes,
+        .agents = own,
+        .n_agents_acting = n_acting,
+        .discrete = d->discrete + at,
+        .continuous = width ? d->continuous + at * (size_t)width : NULL,
+        .log_prob = d->log_prob + at};
     s->policy->kind->act(s->policy, &act);
     lud_error error = {0};
     if (lud_policy_check(s->policy, &error)) fail_msg("%s", error.text);
+    free(own);
+}
+
+static void check_chances(const double *p, int n, int32_t chosen, float log_prob) {
+    double sum = 0;
+    for (int k = 0; k < n; k++) sum += p[k];
+    assert_true(fabs(sum - 1.0) < 1e-5);
+    if (fabs(log(p[chosen]) - (double)log_prob) >= 1e-3)
+        fail_msg("told of %g, acted by %g", log(p[chosen]), (double)log_prob);
+}
+
+/* What agents[n] do: the others' entries stay as they were. */
+static void act_for(const stage *s, const int *agents, int n_acting) {
+    const lud_layout *layout = &s->model->layout;
+    const lud_policy_kind *kind = s->policy->kind;
+    const int width = lud_max_continuous(layout);
+    const size_t hidden_bytes = (size_t)s->n * s->policy->hidden_bytes;
+    uint8_t *before = malloc(hidden_bytes + 1);
+    memcpy(before, s->hidden, hidden_bytes);
+    deed d = deed_new(s);
+    act_in(s, agents, n_acting, 0, s->n, &d);
     double *p = malloc(MOST_ACTIONS * sizeof *p);
     for (int e = 0; e < s->n; e++)
         for (int i = 0; i < layout->n_agents; i++) {
@@ -99,30 +142,139 @@ static void act_for(const stage *s, const int *agents, int n_acting) {
             int slot = 0;
             while (slot < n_acting && agents[slot] != i) slot++;
             if (slot == n_acting) {
-                assert_int_equal(discrete[at], UNTOUCHED);
-                assert_true(log_prob[at] == UNTOUCHED);
-                for (int k = 0; k < width; k++) assert_true(continuous[at * width + k] == UNTOUCHED);
+                assert_int_equal(d.discrete[at], UNTOUCHED);
+                assert_true(d.log_prob[at] == UNTOUCHED);
+                for (int k = 0; k < width; k++) assert_true(d.continuous[at * width + k] == UNTOUCHED);
                 continue;
             }
-            if (space->n_discrete > 0) assert_in_range(discrete[at], 0, space->n_discrete - 1);
-            for (int k = 0; k < space->n_continuous; k++) assert_true(isfinite(continuous[at * width + k]));
-            if (space->n_continuous == 0) assert_true(log_prob[at] <= 1e-5f && log_prob[at] > -50.0f);
+            if (space->n_discrete > 0) assert_in_range(d.discrete[at], 0, space->n_discrete - 1);
+            for (int k = 0; k < space->n_continuous; k++) assert_true(isfinite(d.continuous[at * width + k]));
+            if (space->n_continuous > 0 || space->n_discrete > MOST_ACTIONS) continue;
+            assert_true(d.log_prob[at] <= 1e-5f && d.log_prob[at] > -50.0f);
             const uint8_t *state = s->states + (size_t)e * layout->state_bytes;
-            if (!s->policy->kind->joint && space->n_continuous == 0 && space->n_discrete <= MOST_ACTIONS &&
-                lud_policy_distribution(s->policy, state, i, s->goals[at], p)) {
-                double sum = 0;
-                for (int k = 0; k < space->n_discrete; k++) sum += p[k];
-                assert_true(fabs(sum - 1.0) < 1e-5);
-                if (fabs(log(p[discrete[at]]) - (double)log_prob[at]) >= 1e-3)
-                    fail_msg("agent %d of %d, n %d: %g %g", i, n_acting, s->n, log(p[discrete[at]]),
-                             (double)log_prob[at]);
-            }
+            if (!kind->joint && lud_policy_distribution(s->policy, state, i, s->goals[at], p))
+                check_chances(p, space->n_discrete, d.discrete[at], d.log_prob[at]);
+            if (kind->recalled_distribution &&
+                kind->recalled_distribution(s->policy, state, before + (size_t)e * s->policy->hidden_bytes, i,
+                                            p))
+                check_chances(p, space->n_discrete, d.discrete[at], d.log_prob[at]);
         }
     free(p);
-    free(own);
+    free(before);
+    deed_free(&d);
+}
+
+/* The same in all environments at once and in one after the other. */
+static void act_in_parts(const stage *s, const int *agents, int n_acting) {
+    const size_t all = (size_t)s->n * (size_t)s->n_agents,
+                 width = (size_t)lud_max_continuous(&s->model->layout),
+                 hidden_bytes = (size_t)s->n * s->policy->hidden_bytes;
+    uint8_t *before = malloc(hidden_bytes + 1), *after = malloc(hidden_bytes + 1);
+    memcpy(before, s->hidden, hidden_bytes);
+    deed whole = deed_new(s), single = deed_new(s);
+    act_in(s, agents, n_acting, 0, s->n, &whole);
+    memcpy(after, s->hidden, hidden_bytes);
+    memcpy(s->hidden, before, hidden_bytes);
+    for (int e = 0; e < s->n; e++) act_in(s, agents, n_acting, e, 1, &single);
+    assert_memory_equal(whole.discrete, single.discrete, all * sizeof *whole.discrete);
+    for (size_t i = 0; i < all * width; i++)
+        assert_true(fabsf(whole.continuous[i] - single.continuous[i]) <=
+                    1e-5f + 1e-5f * fabsf(whole.continuous[i]));
+    for (size_t i = 0; i < all; i++)
+        assert_true(isnan(whole.log_prob[i]) == isnan(single.log_prob[i]) &&
+                    !(fabsf(whole.log_prob[i] - single.log_prob[i]) > 1e-4f));
+    deed_free(&whole);
+    deed_free(&single);
+    free(before);
+    free(after);
+}
+
+/* What is drawn of it. */
+static void check_what_is_shown(const stage *s) {
+    const uint8_t *state = s->states;
+    for (int i = 0; i < s->n_agents; i++) {
+        double value = 0;
+        if (lud_policy_value(s->policy, state, i, &value)) assert_true(isfinite(value));
+    }
+    const int n = lud_policy_attention(s->policy, state, NULL);
+    float *weights = malloc((size_t)(s->n_agents * n + 1) * sizeof *weights);
+    if (n > 0) assert_int_equal(lud_policy_attention(s->policy, state, weights), n);
+    for (int i = 0; i < s->n_agents && n > 0; i++) {
+        double sum = 0;
+        for (int k = 0; k < n; k++) {
+            assert_true(weights[i * n + k] >= 0);
+            sum += (double)weights[i * n + k];
+        }
+        assert_true(sum <= 1 + 1e-4);
+    }
+    free(weights);
+    if (!s->policy->kind->joint) return;
+    int64_t all = 1;
+    for (int i = 0; i < s->n_agents; i++)
+        if (s->model->layout.roles[i] == LUD_ROLE_ROBOT) all *= s->model->layout.actions[i].n_discrete;
+    double *p = malloc((size_t)all * sizeof *p), sum = 0;
+    s->policy->kind->joint(s->policy, state, p);
+    for (int64_t k = 0; k < all; k++) {
+        assert_true(p[k] >= 0);
+        sum += p[k];
+    }
+    assert_true(fabs(sum - 1) < 1e-6);
+    free(p);
+}
+
+/* The world goes on as everybody likes, and is seen anew. */
+static void step(stage *s, uint32_t t) {
+    const lud_layout *layout = &s->model->layout;
+    const size_t all = (size_t)s->n * (size_t)layout->n_agents, width = (size_t)lud_max_continuous(layout);
+    int32_t *discrete = calloc(all, sizeof *discrete);
+    float *continuous = calloc(all * width + 1, sizeof *continuous);
+    for (size_t i = 0; i < all; i++) {
+        const int n = layout->actions[i % (size_t)layout->n_agents].n_discrete;
+        discrete[i] = n > 0 ? (int32_t)((t * 7 + i) % (uint32_t)n) : 0;
+    }
+    const lud_range range = {.seed = 3, .n = s->n, .tick = s->tick};
+    if (!s->model->world->is_terminal || !s->model->world->is_terminal(s->model, s->states))
+        s->model->world->step(s->model, range, s->states,
+                              (lud_actions){.discrete = discrete, .continuous = continuous},
+                              (lud_outcome){0});
+    for (int e = 0; e < s->n; e++) s->tick[e]++;
+    if (s->model->world->observe) s->model->world->observe(s->model, range, s->states, s->parts);
     free(discrete);
     free(continuous);
-    free(log_prob);
+}
+
+/* Everybody of the RUN in the scenario, for a few steps. */
+static void play(const char *run, const lud_scenario *scenario) {
+    lud_error error = {0};
+    lud_cast *cast = NULL;
+    if (lud_run_cast(run, scenario, &cast, &error)) fail_msg("%s", error.text);
+    const lud_model *model = scenario->model;
+    const int n_agents = model->layout.n_agents;
+    int *agents = malloc((size_t)n_agents * sizeof *agents);
+    for (int first = 0; first < n_agents; first++) {
+        lud_policy *policy = lud_cast_get(cast, first);
+        int n_own = 0;
+        for (int i = 0; i < n_agents; i++)
+            if (lud_cast_get(cast, i) == policy) agents[n_own++] = i;
+        if (agents[0] != first) continue; /* was there before */
+        for (int n = 1; n <= 3; n += 2) {
+            stage s = stage_open(model, policy, n);
+            check_what_is_shown(&s);
+            for (int k = 0; k < n_own && !policy->kind->joint; k++) act_for(&s, agents + k, 1);
+            if (policy->kind->reset)
+                policy->kind->reset(policy, s.hidden, policy->hidden_bytes, n);
+            else
+                memset(s.hidden, 0, (size_t)n * policy->hidden_bytes);
+            for (uint32_t t = 0; t < 3; t++) {
+                act_for(&s, agents, n_own);
+                step(&s, t);
+            }
+            act_in_parts(&s, agents, n_own);
+            stage_close(&s);
+        }
+    }
+    free(agents);
+    lud_cast_destroy(cast);
 }
 
 static void policies_keep_to_what_they_are_given(void **state) {
@@ -135,26 +287,18 @@ static void policies_keep_to_what_they_are_given(void **state) {
     const lud_train_options options = {.folder = run, .stop_after = 1};
     const lud_status trained = support_train(b.scenario, b.learner, &options, &result, &error);
     if (trained && trained != LUD_INTERRUPTED) fail_msg("%s", error.text);
-    lud_cast *cast = NULL;
-    if (lud_run_cast(run, b.scenario, &cast, &error)) fail_msg("%s", error.text);
-    const lud_model *model = b.scenario->model;
-    const int n_agents = model->layout.n_agents;
-    int *agents = malloc((size_t)n_agents * sizeof *agents);
-    for (int first = 0; first < n_agents; first++) {
-        lud_policy *policy = lud_cast_get(cast, first);
-        int n_own = 0;
-        for (int i = 0; i < n_agents; i++)
-            if (lud_cast_get(cast, i) == policy) agents[n_own++] = i;
-        if (agents[0] != first) continue; /* was there before */
-        for (int n = 1; n <= 3; n += 2) {
-            stage s = stage_open(model, policy, n);
-            act_for(&s, agents, n_own);
-            for (int k = 0; k < n_own && !policy->kind->joint; k++) act_for(&s, agents + k, 1);
-            stage_close(&s);
+    play(run, b.scenario);
+    /* where there is the choice also with what is drawn */
+    lud_scenario *drawn = NULL;
+    static const char *const draws[] = {"learner.deterministic=false"};
+    const lud_scenario_overrides overrides = {.set = draws, .n_set = 1};
+    const lud_option_table *table = b.learner->kind->options;
+    for (int k = 0; table && k < table->n; k++)
+        if (!strcmp(table->options[k].key, "deterministic")) {
+            if (lud_run_scenario(run, &overrides, &drawn, &error)) fail_msg("%s", error.text);
+            play(run, drawn);
         }
-    }
-    free(agents);
-    lud_cast_destroy(cast);
+    lud_scenario_destroy(drawn);
     support_bed_close(&b);
 }
 
