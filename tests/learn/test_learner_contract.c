@@ -1,0 +1,128 @@
+/* What learn/learner.h promises of every learner: looking at it (evaluation, also one that is broken off
+ * anywhere, inspection, reports, policies) changes nothing of what is learned later, the same evaluation says
+ * the same, and what is saved begins with what acting needs. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "agents/policy.h"
+#include "base/interrupt.h"
+#include "learn/support_trainings.h"
+
+enum { MOST_COLUMNS = 512, MOST_STOPS = 12 };
+
+static lud_checkpoint *saved(const support_bed *b, void (*visit)(lud_learner *, lud_checkpoint *)) {
+    lud_error error = {0};
+    lud_checkpoint *checkpoint = lud_checkpoint_create();
+    visit(b->learner, checkpoint);
+    if (lud_checkpoint_status(checkpoint, &error)) fail_msg("%s", error.text);
+    return checkpoint;
+}
+
+static void expect_same_tensor(const lud_tensor *x, const lud_tensor *y) {
+    assert_non_null(y);
+    assert_string_equal(x->name, y->name);
+    assert_int_equal(x->bytes, y->bytes);
+    if (memcmp(x->data, y->data, x->bytes) != 0) fail_msg("%s is another", x->name);
+}
+
+static void expect_same(lud_checkpoint *a, lud_checkpoint *b) {
+    assert_int_equal(lud_checkpoint_n_tensors(a), lud_checkpoint_n_tensors(b));
+    for (int i = 0; i < lud_checkpoint_n_tensors(a); i++) {
+        const lud_tensor *x = lud_checkpoint_get(a, i);
+        if (!strstr(x->name, "seconds")) expect_same_tensor(x, lud_checkpoint_get(b, i));
+    }
+}
+
+/* The evaluation's row; false: it was broken off. */
+static bool evaluated(const support_bed *b, double *row) {
+    lud_error error = {0};
+    for (int i = 0; i < MOST_COLUMNS; i++) row[i] = NAN;
+    const lud_status status = b->learner->kind->evaluate(b->learner, row, &error);
+    if (status && status != LUD_INTERRUPTED) fail_msg("%s", error.text);
+    return !status;
+}
+
+static void look_at(const support_bed *b) {
+    const lud_learner_kind *kind = b->learner->kind;
+    lud_error error = {0};
+    if (kind->evaluate) {
+        double first[MOST_COLUMNS], second[MOST_COLUMNS], row[MOST_COLUMNS];
+        assert_true(b->learner->n_evaluation_columns <= MOST_COLUMNS);
+        lud_interrupt_at(0);
+        assert_true(evaluated(b, first)); /* what is needed once is there now */
+        lud_interrupt_at(0);
+        assert_true(evaluated(b, row));
+        const int64_t questions = lud_interrupt_questions();
+        for (int k = 0; k < MOST_STOPS && k < questions; k++) { /* at the first, at the last, and between */
+            lud_interrupt_at(1 + (questions - 1) * k / (questions < MOST_STOPS ? questions : MOST_STOPS - 1));
+            assert_false(evaluated(b, row));
+        }
+        lud_interrupt_at(0);
+        assert_true(evaluated(b, second));
+        for (int i = 0; i < b->learner->n_evaluation_columns; i++)
+            if (!strstr(b->learner->evaluation_columns[i].name, "seconds") &&
+                !(isnan(first[i]) && isnan(second[i])))
+                assert_true(first[i] == second[i]);
+    }
+    lud_text text = {0};
+    if (kind->inspect && kind->inspect(b->learner, &text, &error)) fail_msg("%s", error.text);
+    if (kind->report) kind->report(b->learner, &text);
+    assert_false(text.failed);
+    lud_text_free(&text);
+    lud_policy *policy = NULL;
+    if (kind->policy && kind->policy(b->learner, &policy, &error) == LUD_OK) lud_policy_destroy(policy);
+}
+
+static void looking_changes_nothing(void **state) {
+    const support_training *t = *state;
+    support_bed plain = support_bed_open(t, "cpu", 1), seen = support_bed_open(t, "cpu", 1);
+    double row[MOST_COLUMNS];
+    for (int i = 0; i < 2; i++) {
+        support_bed_iterate(t, &plain, row);
+        support_bed_iterate(t, &seen, row);
+        look_at(&seen);
+    }
+    lud_checkpoint *a = support_bed_save(&plain), *b = support_bed_save(&seen);
+    expect_same(a, b);
+    lud_checkpoint_destroy(a);
+    lud_checkpoint_destroy(b);
+    support_bed_close(&plain);
+    support_bed_close(&seen);
+}
+
+static void what_acts_is_saved_first(void **state) {
+    const support_training *t = *state;
+    support_bed b = support_bed_open(t, "cpu", 1);
+    double row[MOST_COLUMNS];
+    support_bed_iterate(t, &b, row);
+    lud_checkpoint *all = saved(&b, b.learner->kind->visit), *acts = saved(&b, b.learner->kind->visit_policy);
+    const int n = lud_checkpoint_n_tensors(acts);
+    assert_in_range(n, 1, lud_checkpoint_n_tensors(all));
+    for (int i = 0; i < n; i++) {
+        const lud_tensor *x = lud_checkpoint_get(acts, i);
+        expect_same_tensor(x, lud_checkpoint_find(all, x->name));
+    }
+    lud_checkpoint_destroy(all);
+    lud_checkpoint_destroy(acts);
+    support_bed_close(&b);
+}
+
+int main(void) {
+    struct CMUnitTest *tests = calloc(2 * (size_t)n_support_trainings, sizeof *tests);
+    size_t n = 0;
+    for (int k = 0; k < n_support_trainings; k++) {
+        const support_training *t = &support_trainings[k];
+        tests[n++] = (struct CMUnitTest){t->name, looking_changes_nothing, NULL, NULL, (void *)(uintptr_t)t};
+        tests[n++] = (struct CMUnitTest){t->name, what_acts_is_saved_first, NULL, NULL, (void *)(uintptr_t)t};
+    }
+    const int failed = _cmocka_run_group_tests("learners", tests, n, NULL, NULL);
+    free(tests);
+    return failed;
+}
