@@ -154,7 +154,7 @@ static void act_for(const stage *s, const int *agents, int n_acting) {
             const uint8_t *state = s->states + (size_t)e * layout->state_bytes;
             if (!kind->joint && lud_policy_distribution(s->policy, state, i, s->goals[at], p))
                 check_chances(p, space->n_discrete, d.discrete[at], d.log_prob[at]);
-            if (kind->recalled_distribution &&
+            if (s->policy->hidden_bytes > 0 && kind->recalled_distribution &&
                 kind->recalled_distribution(s->policy, state, before + (size_t)e * s->policy->hidden_bytes, i,
                                             p))
                 check_chances(p, space->n_discrete, d.discrete[at], d.log_prob[at]);
