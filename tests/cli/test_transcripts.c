@@ -48,9 +48,11 @@ static bool varies(const char *line, size_t n) {
 static void mask(const char *line, size_t n, lud_text *out) {
     for (size_t i = 0; i < n;) {
         if (isdigit((unsigned char)line[i]) && (i == 0 || !isalpha((unsigned char)line[i - 1]))) {
-            while (i < n && (isdigit((unsigned char)line[i]) || line[i] == '.' || line[i] == ',')) i++;
-            if (i + 1 < n && line[i] == 'e' && (isdigit((unsigned char)line[i + 1]) || line[i + 1] == '-'))
-                for (i += 2; i < n && isdigit((unsigned char)line[i]);) i++;
+            char *end;
+            strtod(line + i, &end);
+            i = (size_t)(end - line);
+            while (i + 3 < n && line[i] == ',' && isdigit((unsigned char)line[i + 1])) /* of thousands */
+                i += 1 + strspn(line + i + 1, "0123456789");
             const bool thousands = n - i > 3 && line[i] == ' ' && strchr("kMG", line[i + 1]);
             if (thousands && (line[i + 2] == ' ' || line[i + 2] == '/')) i += 2;
             lud_text_append(out, "#");
@@ -71,6 +73,10 @@ static void add_lines(char *text, const char *before, lud_text *out) {
     for (const char *line = text; *line;) {
         const size_t n = strcspn(line, "\n");
         size_t kept = n;
+        if (*before && varies(line, n)) { /* of progress there are as many as there is time for */
+            line += n + (line[n] == '\n');
+            continue;
+        }
         profile |= n > 3 && !memcmp(line, "===", 3) && ends_with(line, n, "calls) ===");
         if (profile) {
             profile = memcmp(line + strspn(line, " "), "TOTAL", 5) != 0;
