@@ -73,7 +73,8 @@ static void add_lines(char *text, const char *before, lud_text *out) {
     for (const char *line = text; *line;) {
         const size_t n = strcspn(line, "\n");
         size_t kept = n;
-        if (*before && varies(line, n)) { /* of progress there are as many as there is time for */
+        if (*before && varies(line, n) &&
+            strncmp(line, "ludus:", 6) != 0) { /* of progress there are as many as there is time for */
             line += n + (line[n] == '\n');
             continue;
         }
