@@ -8,9 +8,18 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "base/large_pages.h"
+enum { PAGE = 4096, LARGE_PAGE = 2 << 20, OWN_PAGES_FROM = 1 << 20 };
 
-enum { PAGE = 4096, OWN_PAGES_FROM = 1 << 20 };
+void lud_prefer_large_pages(void *memory, size_t bytes) {
+#ifdef MADV_HUGEPAGE
+    /* all whole pages, so that memory which is one mapping stays one */
+    const uintptr_t first = ((uintptr_t)memory + PAGE - 1) & ~(uintptr_t)(PAGE - 1),
+                    last = ((uintptr_t)memory + bytes) & ~(uintptr_t)(PAGE - 1);
+    if (first < last && last - first >= LARGE_PAGE) (void)madvise((void *)first, last - first, MADV_HUGEPAGE);
+#else
+    (void)memory, (void)bytes;
+#endif
+}
 
 static uint64_t whole_pages(uint64_t bytes) {
     return (bytes + PAGE - 1) / PAGE * PAGE;
@@ -42,8 +51,9 @@ static void *grow(lud_large_array *array, uint64_t capacity) {
                       : mmap(NULL, capacity, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (moved == MAP_FAILED) return NULL;
     lud_prefer_large_pages(moved, capacity);
-    if (!array->paged && array->bytes) memcpy(moved, array->bytes, array->capacity);
-    if (!array->paged) free(array->bytes);
+    if (array->paged) return moved;
+    if (array->bytes) memcpy(moved, array->bytes, array->capacity);
+    free(array->bytes);
     array->paged = true;
     return moved;
 }

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "base/status.h"
@@ -28,3 +29,7 @@ void lud_large_array_trim(lud_large_array *array, uint64_t used);
 lud_status lud_large_array_to_file(lud_large_array *array, uint64_t used, const char *folder,
                                    lud_error *error);
 void lud_large_array_free(lud_large_array *array);
+
+/* Asks for large pages where memory[bytes] has room for some: less translating of addresses, and a
+ * five-hundredth of the page faults. Advice only: nothing else changes. */
+void lud_prefer_large_pages(void *memory, size_t bytes);

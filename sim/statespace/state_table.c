@@ -6,7 +6,7 @@
 #define XXH_INLINE_ALL /* states have a few bytes: a call takes as long as the hash */
 #include <xxhash.h>
 
-#include "base/large_pages.h"
+#include "sim/large_array.h"
 
 enum { MIN_LOG2_SLOTS = 10, MAX_LOG2_SLOTS = 32, LOOK_AHEAD = 16 };
 

@@ -19,6 +19,7 @@
 
 #include <cmocka.h>
 
+#include "base/file.h"
 #include "base/text.h"
 #include "cli/support_program.h"
 #include "folder.h"
@@ -96,19 +97,6 @@ static void add_lines(char *text, const char *before, lud_text *out) {
     }
 }
 
-static char *read_text(const char *path) {
-    FILE *file = fopen(path, "rb");
-    if (!file) return NULL;
-    fseek(file, 0, SEEK_END);
-    const long n = ftell(file);
-    rewind(file);
-    char *text = malloc((size_t)n + 1);
-    if (!text || fread(text, 1, (size_t)n, file) != (size_t)n) abort();
-    text[n] = 0;
-    fclose(file);
-    return text;
-}
-
 /* Runs a command line, whose words may stand in single quotes, in the folder; or shows a file of it. */
 static void say(const char *folder_of, const char *command, lud_text *out) {
     char copy[2048], *words[MOST_WORDS + 1];
@@ -128,9 +116,13 @@ static void say(const char *folder_of, const char *command, lud_text *out) {
     if (n == 2 && !strcmp(words[0], "show")) {
         char path[PATH + 2048];
         snprintf(path, sizeof path, "%s/%s", folder_of, words[1]);
-        char *text = read_text(path);
-        add_lines(text ? text : (char[]){"no such file\n"}, "", out);
-        free(text);
+        lud_arena *arena = lud_arena_create(0);
+        lud_error error = {0};
+        char *text;
+        size_t length;
+        if (lud_file_read(arena, path, SIZE_MAX, &text, &length, &error)) fail_msg("%s", error.text);
+        add_lines(text, "", out);
+        lud_arena_destroy(arena);
         return;
     }
     program_result r = program_run_at_most(folder_of, (const char *const *)words, 120000);
@@ -174,8 +166,11 @@ static void transcript(void **state) {
     char path[PATH], own[PATH];
     snprintf(path, sizeof path, "%s/tests/cli/transcripts/%s", LUDUS_SOURCE_DIR, name);
     snprintf(own, sizeof own, "%s/%s", folder, name);
-    char *expected = read_text(path);
-    assert_non_null(expected);
+    lud_arena *arena = lud_arena_create(0);
+    lud_error error = {0};
+    char *expected;
+    size_t length;
+    if (lud_file_read(arena, path, SIZE_MAX, &expected, &length, &error)) fail_msg("%s", error.text);
     char command[3 * PATH];
     snprintf(command, sizeof command, "mkdir '%s' && ln -s '%s/scenarios' '%s/assets' '%s'", own,
              LUDUS_SOURCE_DIR, LUDUS_SOURCE_DIR, own);
@@ -186,15 +181,12 @@ static void transcript(void **state) {
     const char *into = getenv("LUDUS_TRANSCRIPTS");
     if (into) {
         snprintf(path, sizeof path, "%s/%s", into, name);
-        FILE *file = fopen(path, "wb");
-        assert_non_null(file);
-        fputs(said.bytes, file);
-        fclose(file);
+        if (lud_file_write(path, said.bytes, said.length, &error)) fail_msg("%s", error.text);
     } else if (strcmp(said.bytes, expected) != 0) {
         compare(name, expected, said.bytes);
     }
     lud_text_free(&said);
-    free(expected);
+    lud_arena_destroy(arena);
 }
 
 int main(void) {

@@ -334,3 +334,27 @@ lud_checkpoint *support_bed_save(support_bed *b) {
     if (lud_checkpoint_status(checkpoint, &error)) fail_msg("%s", error.text);
     return checkpoint;
 }
+
+static void expect_tensor(const lud_tensor *x, const lud_tensor *y, const char *what) {
+    if (!y || strcmp(x->name, y->name) != 0) fail_msg("%s: no %s", what, x->name);
+    assert_int_equal(x->bytes, y->bytes);
+    if (memcmp(x->data, y->data, x->bytes) != 0) fail_msg("%s: %s differs", what, x->name);
+}
+
+void support_expect_within(lud_checkpoint *part, lud_checkpoint *whole, const char *what) {
+    for (int i = 0; i < lud_checkpoint_n_tensors(part); i++) {
+        const lud_tensor *x = lud_checkpoint_get(part, i);
+        expect_tensor(x, lud_checkpoint_find(whole, x->name), what);
+    }
+}
+
+void support_expect_same(lud_checkpoint *a, lud_checkpoint *b, const char *what) {
+    assert_int_equal(lud_checkpoint_n_tensors(a), lud_checkpoint_n_tensors(b));
+    for (int i = 0; i < lud_checkpoint_n_tensors(a); i++) {
+        const lud_tensor *x = lud_checkpoint_get(a, i), *y = lud_checkpoint_get(b, i);
+        if (strstr(x->name, "seconds"))
+            assert_string_equal(x->name, y->name);
+        else
+            expect_tensor(x, y, what);
+    }
+}

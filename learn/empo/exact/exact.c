@@ -3,13 +3,13 @@
 #include <omp.h>
 
 #include "base/interrupt.h"
-#include "base/large_pages.h"
 #include "base/progress.h"
 #include "learn/empo/equations.h"
 #include "learn/empo/exact/exact_device.h"
 #include "learn/empo/exact/levels.h"
 #include "learn/empo/exact/one_state.h"
 #include "learn/empo/exact/open_goals.h"
+#include "sim/large_array.h"
 
 enum { CHUNK = 32, ALIGN_DOUBLES = 8 };
 
@@ -168,8 +168,8 @@ static const uint8_t *state_bytes(const sweep *s, uint64_t index) {
     return s->problem->space->states + index * s->problem->space->state_bytes;
 }
 
-static void solve_state(const sweep *s, const lud_empo_credits *credits, lud_empo_state_scratch *t,
-                        uint64_t index, lud_empo_powerless *powerless) {
+static void solve_state(sweep *s, const lud_empo_credits *credits, lud_empo_state_scratch *t,
+                        uint64_t index) {
     const lud_statespace *space = s->problem->space;
     const bool terminal = lud_statespace_terminal(space, index);
     for (int32_t k = 0; k < space->n_joint_actions && !terminal; k++)
@@ -177,7 +177,7 @@ static void solve_state(const sweep *s, const lud_empo_credits *credits, lud_emp
     const int human = lud_empo_state_solve(
         s->problem, s->run->hooks, &s->game, credits, index, state_bytes(s, index), terminal, t,
         s->run->records + index * (uint64_t)s->game.record_doubles, credit_row(s, index));
-    lud_empo_powerless_note(powerless, index, human);
+    lud_empo_powerless_note(&s->powerless, index, human);
 }
 
 static lud_status no_power(const sweep *s, lud_error *error) {
@@ -207,8 +207,7 @@ static lud_status solve_level(sweep *s, int level, lud_progress *progress, lud_e
         int thread = omp_get_thread_num();
         uint64_t first = begin + (uint64_t)chunk * CHUNK, last = first + CHUNK < end ? first + CHUNK : end;
         for (uint64_t position = first; position < last; position++)
-            solve_state(s, &credits, &s->threads[thread], lud_empo_level_state(&s->levels, position),
-                        &s->powerless);
+            solve_state(s, &credits, &s->threads[thread], lud_empo_level_state(&s->levels, position));
         if (thread == 0) {
             lud_progress_update(progress, s->problem->space->n_states - end + (last - begin));
             if (lud_interrupted()) {
