@@ -207,43 +207,59 @@ LUD_EMPO_CODE void lud_empo_expectation(const double *credits, lud_empo_window w
     }
 }
 
-/* Columns that one lane works on at once: compilers keep them in vectors. */
+/* Columns that one lane works on at once: compilers keep them in vectors. Where lanes share columns, and for
+ * the last ones, it is one. */
 enum { LUD_EMPO_COLUMNS = 4 };
 
-/* lud_empo_worst_case of columns [first, first + LUD_EMPO_COLUMNS) */
+/* worst[n]: min (max if optimistic) over a joint human action's rows, columns first to first + n - 1. */
 LUD_EMPO_CODE void lud_empo_worst_columns(const lud_empo_game *game, const lud_empo_scratch *t,
-                                          const int32_t *joint, int first, double *worst) {
+                                          const int32_t *joint, int first, int n, double *worst) {
     double least[LUD_EMPO_COLUMNS];
-    for (int c = 0; c < LUD_EMPO_COLUMNS; c++) least[c] = t->row[joint[0]][first + c];
+    for (int c = 0; c < n; c++) least[c] = t->row[joint[0]][first + c];
     for (int r = 1; r < game->n_robot_actions; r++) {
         const double *row = t->row[joint[r]] + first;
         if (game->optimistic)
-            for (int c = 0; c < LUD_EMPO_COLUMNS; c++) least[c] = row[c] > least[c] ? row[c] : least[c];
+            for (int c = 0; c < n; c++) least[c] = row[c] > least[c] ? row[c] : least[c];
         else
-            for (int c = 0; c < LUD_EMPO_COLUMNS; c++) least[c] = row[c] < least[c] ? row[c] : least[c];
+            for (int c = 0; c < n; c++) least[c] = row[c] < least[c] ? row[c] : least[c];
     }
-    for (int c = 0; c < LUD_EMPO_COLUMNS; c++) worst[c] = least[c];
+    for (int c = 0; c < n; c++) worst[c] = least[c];
+}
+
+/* mean[n]: the same rows weighted by pi_r. */
+LUD_EMPO_CODE void lud_empo_mean_columns(const lud_empo_game *game, const lud_empo_scratch *t,
+                                         const int32_t *joint, const double *pi_r, int first, int n,
+                                         double *mean) {
+    double sum[LUD_EMPO_COLUMNS] = {0};
+    for (int r = 0; r < game->n_robot_actions; r++) {
+        const double *row = t->row[joint[r]] + first;
+        for (int c = 0; c < n; c++) sum[c] += pi_r[r] * row[c];
+    }
+    for (int c = 0; c < n; c++) mean[c] = sum[c];
+}
+
+/* (4) for robot actions first to first + n - 1: q_r[n] */
+LUD_EMPO_CODE void lud_empo_robot_values(const lud_empo_game *game, const lud_empo_scratch *t, int first,
+                                         int n, double *q_r) {
+    double sum[LUD_EMPO_COLUMNS] = {0};
+    for (int profile = 0; profile < game->n_profiles; profile++) {
+        const int32_t *joint = game->joint_of + profile * game->n_robot_actions + first;
+        const double p = t->profile[profile];
+        for (int c = 0; c < n; c++) sum[c] += p > 0 ? p * t->row[joint[c]][2 * game->n_goals] : 0.0;
+    }
+    for (int c = 0; c < n; c++) q_r[c] = sum[c];
 }
 
 /* min (max if optimistic) over robot actions, for every joint human action and goal: the inner part of (1) */
 LUD_EMPO_CODE void lud_empo_worst_case(const lud_empo_game *game, lud_empo_scratch *t, int lane, int lanes) {
-    int n_goals = game->n_goals, n_robot = game->n_robot_actions;
+    int n_goals = game->n_goals;
     for (int profile = 0; profile < game->n_profiles; profile++) {
         double *worst = t->worst + profile * n_goals;
-        const int32_t *joint = game->joint_of + profile * n_robot;
+        const int32_t *joint = game->joint_of + profile * game->n_robot_actions;
         int g = lane;
         for (; lanes == 1 && g + LUD_EMPO_COLUMNS <= n_goals; g += LUD_EMPO_COLUMNS)
-            lud_empo_worst_columns(game, t, joint, g, worst + g);
-        for (; g < n_goals; g += lanes) {
-            double least = t->row[joint[0]][g];
-            if (game->optimistic)
-                for (int r = 1; r < n_robot; r++)
-                    least = t->row[joint[r]][g] > least ? t->row[joint[r]][g] : least;
-            else
-                for (int r = 1; r < n_robot; r++)
-                    least = t->row[joint[r]][g] < least ? t->row[joint[r]][g] : least;
-            worst[g] = least;
-        }
+            lud_empo_worst_columns(game, t, joint, g, LUD_EMPO_COLUMNS, worst + g);
+        for (; g < n_goals; g += lanes) lud_empo_worst_columns(game, t, joint, g, 1, worst + g);
     }
 }
 
@@ -314,23 +330,9 @@ LUD_EMPO_CODE int lud_empo_phase_2(const lud_empo_game *game, lud_empo_scratch *
     lud_empo_profiles(game, t, record, lane, lanes);
     double *q_r = record + game->q_r, *pi_r = record + game->pi_r;
     int own = lane; /* (4) */
-    for (; lanes == 1 && own + LUD_EMPO_COLUMNS <= n_robot; own += LUD_EMPO_COLUMNS) {
-        double sum[LUD_EMPO_COLUMNS] = {0};
-        for (int profile = 0; profile < n_profiles; profile++) {
-            const int32_t *joint = game->joint_of + profile * n_robot + own;
-            const double p = t->profile[profile];
-            for (int c = 0; c < LUD_EMPO_COLUMNS; c++)
-                sum[c] += p > 0 ? p * t->row[joint[c]][2 * n_goals] : 0.0;
-        }
-        for (int c = 0; c < LUD_EMPO_COLUMNS; c++) q_r[own + c] = sum[c];
-    }
-    for (; own < n_robot; own += lanes) {
-        double sum = 0;
-        for (int profile = 0; profile < n_profiles; profile++)
-            if (t->profile[profile] > 0)
-                sum += t->profile[profile] * t->row[game->joint_of[profile * n_robot + own]][2 * n_goals];
-        q_r[own] = sum;
-    }
+    for (; lanes == 1 && own + LUD_EMPO_COLUMNS <= n_robot; own += LUD_EMPO_COLUMNS)
+        lud_empo_robot_values(game, t, own, LUD_EMPO_COLUMNS, q_r + own);
+    for (; own < n_robot; own += lanes) lud_empo_robot_values(game, t, own, 1, q_r + own);
     for (int r = lane; r < n_robot && inputs->robot; r += lanes) pi_r[r] = inputs->robot[r];
     LUD_EMPO_MEET();
     if (!inputs->robot && lane == 0) lud_empo_power_policy(game->beta_r, q_r, n_robot, pi_r); /* (5) */
@@ -340,19 +342,9 @@ LUD_EMPO_CODE int lud_empo_phase_2(const lud_empo_game *game, lud_empo_scratch *
         double *mean = t->mean_robot + profile * n_goals;
         const int32_t *joint = game->joint_of + profile * n_robot;
         int g = lane;
-        for (; lanes == 1 && g + LUD_EMPO_COLUMNS <= n_goals; g += LUD_EMPO_COLUMNS) {
-            double sum[LUD_EMPO_COLUMNS] = {0};
-            for (int r = 0; r < n_robot; r++) {
-                const double *row = t->row[joint[r]] + n_goals + g;
-                for (int c = 0; c < LUD_EMPO_COLUMNS; c++) sum[c] += pi_r[r] * row[c];
-            }
-            for (int c = 0; c < LUD_EMPO_COLUMNS; c++) mean[g + c] = sum[c];
-        }
-        for (; g < n_goals; g += lanes) {
-            double sum = 0;
-            for (int r = 0; r < n_robot; r++) sum += pi_r[r] * t->row[joint[r]][n_goals + g];
-            mean[g] = sum;
-        }
+        for (; lanes == 1 && g + LUD_EMPO_COLUMNS <= n_goals; g += LUD_EMPO_COLUMNS)
+            lud_empo_mean_columns(game, t, joint, pi_r, n_goals + g, LUD_EMPO_COLUMNS, mean + g);
+        for (; g < n_goals; g += lanes) lud_empo_mean_columns(game, t, joint, pi_r, n_goals + g, 1, mean + g);
     }
     LUD_EMPO_MEET();
     double *v_h_e = record + game->v_h_e;
