@@ -151,6 +151,11 @@ test-strangers: build
 	LUDUS_STRANGERS=50 LSAN_OPTIONS=suppressions=$(CURDIR)/cmake/leaks.supp:print_suppressions=0 \
 	build/asan-ubsan/learn_test_strangers
 
+# Every learner and every world with options drawn from their tables, several at a time, and what they promise. Minutes.
+test-options: build
+	LUDUS_OPTIONS=600 LUDUS_OPTIONS_SEED=$(SEED) $(BUILD)/learn_test_any_options
+	LUDUS_OPTIONS=3000 LUDUS_OPTIONS_SEED=$(SEED) $(BUILD)/sim_test_any_options
+
 # Small changes to sim, learn and kernels, and which of them no test notices: of COUNT places, drawn from SEED. Half an hour, or at most
 # MUTANT_MINUTES; a run that was ended goes on.
 COUNT ?= 300

@@ -74,6 +74,25 @@ static lud_status check_steps(const lud_scenario *scenario, const lud_learner_ki
         kind->name, kind->name);
 }
 
+/* Gives a message that begins with `learner.KEY` the place where that key stands, or else the section that it
+ * would stand in. */
+static void point_at_key(const lud_tree *learner, lud_error *error) {
+    static const char section[] = "learner.";
+    if (!error || strncmp(error->text, section, sizeof section - 1) != 0) return;
+    const lud_error said = *error;
+    const lud_tree *node = learner;
+    for (const char *at = said.text + sizeof section - 1; node; at++) {
+        char key[64];
+        const size_t n = strcspn(at, ".: ");
+        snprintf(key, sizeof key, "%.*s", (int)n, at);
+        const lud_tree *child = node->kind == LUD_TREE_MAPPING ? lud_tree_find(node, key) : NULL;
+        if (child) node = child;
+        at += n;
+        if (!child || *at != '.') break;
+    }
+    lud_fail_at(error, said.status, node->place, "%s", said.text);
+}
+
 lud_status lud_learner_create(const lud_scenario *scenario, lud_device *device, lud_learner **learner,
                               lud_error *error) {
     *learner = NULL;
@@ -89,7 +108,10 @@ lud_status lud_learner_create(const lud_scenario *scenario, lud_device *device, 
                                 "learner %s is solved, not trained; expected: ludus solve SCENARIO -o RUN",
                                 kind->name);
     if (!status) status = check_steps(scenario, kind, error);
-    return status ? status : kind->create(scenario, device, learner, error);
+    if (status) return status;
+    status = kind->create(scenario, device, learner, error);
+    if (status) point_at_key(scenario->learner, error);
+    return status;
 }
 
 lud_status lud_learner_write(const lud_learner *learner, lud_arena *arena, lud_tree *root, lud_error *error) {

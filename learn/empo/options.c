@@ -341,9 +341,10 @@ lud_status lud_empo_learner_options_end(lud_tree *learner, lud_empo_learner_opti
                               "gamma_r_rampup_steps is %lld; expected at most warmup_q_r_steps, %lld",
                               (long long)s->gamma_r_ramp, (long long)s->warmup[LUD_NET_Q_R]);
     if (s->z_loss && !o->z_space)
-        return lud_invalid_at(error, place, "use_z_based_loss needs use_z_space_transform");
+        return lud_invalid_at(error, place,
+                              "use_z_based_loss: expected use_z_space_transform: true beside it");
     if ((o->use_human_action_rnd || o->rnd_use_adaptive_lr) && !o->use_rnd)
-        return lud_invalid_at(error, place, "%s needs use_rnd",
+        return lud_invalid_at(error, place, "%s: expected use_rnd: true beside it",
                               o->use_human_action_rnd ? "use_human_action_rnd" : "rnd_use_adaptive_lr");
     if (o->async_training && o->use_human_action_rnd)
         return lud_invalid_at(error, place,
@@ -368,13 +369,15 @@ lud_status lud_empo_learner_options_end(lud_tree *learner, lud_empo_learner_opti
             o->expected_people ? "expected_people: false, since all goals are learned with it"
                                : "fresh_goals: true");
     if (o->log_space && o->z_space)
-        return lud_invalid_at(error, place,
-                              "use_log_space_transform and use_z_space_transform exclude each other");
+        return lud_invalid_at(
+            error, place,
+            "use_log_space_transform and use_z_space_transform exclude each other; expected one of them");
     if (o->met_memory > 0) LUD_TRY(check_met(o, place, error));
     if (o->met_memory == 0 && o->path_features)
-        return lud_invalid_at(error, place, "path_features: true needs met_memory");
+        return lud_invalid_at(error, place, "path_features is true; expected false, or met_memory above 0");
     if (o->met_memory == 0 && o->restart_from == LUD_EMPO_CONFIGURATIONS)
-        return lud_invalid_at(error, place, "restart_from: configurations needs met_memory");
+        return lud_invalid_at(error, place,
+                              "restart_from: configurations; expected met_memory above 0 beside it");
     for (int net = 0; net < LUD_EMPO_NETS; net++)
         o->use_lookup[net] &= o->use_lookup_tables && lud_empo_stages_learn(s, net);
     return LUD_OK;

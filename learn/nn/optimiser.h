@@ -49,7 +49,7 @@ lud_optimiser_options lud_optimiser_defaults(lud_optimiser_kind kind);
 #define LUD_OPTIMISER_ROWS(default_epsilon, default_decay)                                                   \
     CHOICE_AT("type", kind, "adam", lud_optimiser_names,                                                     \
               "the apollos keep moments of projections of matrices, the others of every number"),            \
-        REAL(epsilon, default_epsilon, 0, 1, "added to the root of the second moment; not in sgd"),          \
+        REAL(epsilon, default_epsilon, 1e-20, 1, "added to the root of the second moment; not in sgd"),      \
         REAL(beta1, "0.9", 0, 0.999999, "forgetting of the first moment; not in sgd"),                       \
         REAL(beta2, "0.999", 0, 0.999999999, "of the second"),                                               \
         REAL(momentum, "0", 0, 0.999999, "sgd: share of the last update that goes on"),                      \

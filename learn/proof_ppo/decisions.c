@@ -3,6 +3,8 @@
 #include <assert.h>
 #include <string.h>
 
+#include "base/interrupt.h"
+
 lud_status lud_proof_decisions_create(const lud_proof_model *model, int64_t n, int sees,
                                       lud_proof_decisions *d, lud_error *error) {
     *d = (lud_proof_decisions){.sees = sees, .base = model->base, .model = model};
@@ -83,10 +85,11 @@ static int follow(lud_proof_decisions *d, int level, const uint8_t *bytes, const
     return steps_to_proof(d, level, most);
 }
 
-/* The least number of steps from the state in ahead[level] to a proof, 0: more than `most`. Leaves its
- * successors there. */
+/* The least number of steps from the state in ahead[level] to a proof, 0: more than `most`, or a signal came.
+ * Leaves its successors there. */
 static int steps_to_proof(lud_proof_decisions *d, int level, int most) {
     lud_proof_successors *out = &d->ahead[level].successors;
+    if (most > 2 && lud_interrupted()) most = 1; /* five steps ahead there are millions of states */
     out->n = out->begin[0] = 0;
     lud_proof_successors_of(d->model, d->ahead[level].state, out, NULL);
     if (out->n > 0 && out->atoms[0].predicate == lud_proof_true(d->base)) return 1;

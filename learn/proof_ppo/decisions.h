@@ -59,5 +59,6 @@ void lud_proof_decisions_clear(lud_proof_decisions *decisions);
  * `successors`. */
 void lud_proof_decisions_add(lud_proof_decisions *decisions, const uint8_t *state,
                              const lud_proof_lists *successors, int32_t first, int32_t n);
-/* Appends a decision for every slot. */
+/* Appends a decision for every slot. When a signal comes meanwhile (base/interrupt.h) those that look several
+ * steps ahead see nothing there, and the caller, who is to stop, does not use them. */
 void lud_proof_decisions_add_batch(lud_proof_decisions *decisions, const lud_proof_batch *batch);

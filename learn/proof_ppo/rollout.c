@@ -66,10 +66,10 @@ lud_status lud_proof_collect(lud_proof_learner_state *p, lud_proof_episodes *epi
         const double done = (double)step / (double)p->n_steps;
         const double part =
             LUD_PROOF_ROLLOUT_BEGINS + (LUD_PROOF_UPDATE_BEGINS - LUD_PROOF_ROLLOUT_BEGINS) * done;
-        LUD_TRY(lud_ranks_agree(p->device->ranks, lud_progress_beat(p->base.progress, part, error), error));
         lud_profile_begin(&p->profile, LUD_PROOF_STAGE_RECORD);
         lud_proof_decisions_add_batch(&p->decisions, batch);
         lud_profile_end(&p->profile, LUD_PROOF_STAGE_RECORD);
+        LUD_TRY(lud_ranks_agree(p->device->ranks, lud_progress_beat(p->base.progress, part, error), error));
         LUD_TRY(decide(p, first, (uint32_t)p->env_steps, step < p->n_steps, error));
         if (step == p->n_steps) break;
         lud_profile_begin(&p->profile, LUD_PROOF_STAGE_EXPAND);

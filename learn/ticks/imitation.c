@@ -11,6 +11,11 @@ lud_status lud_tick_imitation_create(const lud_tick_learner *l, lud_tick_imitati
     if (!l->policy->kind->assume)
         return lud_invalid_at(error, l->scenario->learner->place,
                               "learner.imitation: a policy of type %s cannot imitate", l->policy->kind->name);
+    if (lud_max_continuous(&l->scenario->model->layout) > 0)
+        return lud_fail_at(
+            error, LUD_ERROR_UNSUPPORTED, l->scenario->learner->place,
+            "learner.imitation.ticks: only choices can be imitated, and agents of this scenario "
+            "act by numbers; expected 0");
     LUD_TRY(lud_cast_create(l->scenario->model, o->policies, l->scenario->path, &m->cast, error));
     if (lud_cast_needs_observations(m->cast))
         return lud_fail_at(error, LUD_ERROR_UNSUPPORTED, l->scenario->learner->place,

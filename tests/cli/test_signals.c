@@ -49,6 +49,7 @@ static void signals_end_what_is_long(void **state) {
         {"train", "scenarios/empo/learned/step_out_of_the_way.yaml", "-o", in_folder("phase1"), "-q", "--set",
          "learner={type: empo-phase1}"},
         {"bench", "kernels"},
+        {"train", FAMILY, "-o", in_folder("ahead"), "-q", "--set", "learner.network.look_ahead=6"},
     };
     const char *data = in_folder("clone.h5");
     check(LUDUS("record", "scenarios/empo/fetch_the_key.yaml", "-o", data, "-q", "-n", "20"), 0, "");

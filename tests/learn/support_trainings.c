@@ -277,27 +277,38 @@ bool support_has_cuda(void) {
     return opens;
 }
 
-support_bed support_bed_open(const support_training *t, const char *device, int n_threads) {
-    support_bed b = {0};
-    lud_error error = {0};
+lud_status support_bed_try(const support_training *t, const char *device, int n_threads, support_bed *b,
+                           lud_error *error) {
     int n_set = 0;
-    while (n_set < 10 && t->set[n_set]) n_set++;
-    if (lud_device_open(device, n_threads, &b.device, &error)) fail_msg("%s", error.text);
-    if (b.device->backend->host_memory && n_threads > 1) ((lud_cpu *)b.device)->work_per_thread = 1;
-    lud_status status =
-        t->text ? lud_scenario_read("test.yaml", t->text, strlen(t->text), t->set, n_set, &b.scenario, &error)
-                : lud_scenario_load(t->file, t->set, n_set, &b.scenario, &error);
-    if (status) fail_msg("%s: %s", t->name, error.text);
-    if (lud_learner_create(b.scenario, b.device, &b.learner, &error)) fail_msg("%s: %s", t->name, error.text);
+    while (n_set < SUPPORT_MOST_SET && t->set[n_set]) n_set++;
+    *b = (support_bed){0};
+    LUD_TRY(lud_device_open(device, n_threads, &b->device, error));
+    if (b->device->backend->host_memory && n_threads > 1) ((lud_cpu *)b->device)->work_per_thread = 1;
+    LUD_TRY(t->text
+                ? lud_scenario_read("test.yaml", t->text, strlen(t->text), t->set, n_set, &b->scenario, error)
+                : lud_scenario_load(t->file, t->set, n_set, &b->scenario, error));
+    return lud_learner_create(b->scenario, b->device, &b->learner, error);
+}
+
+support_bed support_bed_open(const support_training *t, const char *device, int n_threads) {
+    support_bed b;
+    lud_error error = {0};
+    if (support_bed_try(t, device, n_threads, &b, &error)) fail_msg("%s: %s", t->name, error.text);
     return b;
 }
 
 void support_bed_close(support_bed *b) {
     lud_learner_destroy(b->learner);
+    b->learner = NULL;
     lud_device_synchronise(b->device);
     if (lud_device_failure(b->device)) fail_msg("%s", lud_device_failure(b->device));
-    lud_device_close(b->device);
+    support_bed_drop(b);
+}
+
+void support_bed_drop(support_bed *b) {
+    lud_learner_destroy(b->learner);
     lud_scenario_destroy(b->scenario);
+    lud_device_close(b->device);
 }
 
 void support_bed_iterate(const support_training *t, support_bed *b, double *row) {

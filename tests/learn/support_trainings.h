@@ -3,11 +3,13 @@
 
 #include "learn/train.h"
 
+enum { SUPPORT_MOST_SET = 16 };
+
 typedef struct support_training {
     const char *name;
     const char *text; /* a scenario, or null: the file */
     const char *file;
-    const char *set[10];
+    const char *set[SUPPORT_MOST_SET];
     bool continuous;
     double tolerance; /* between devices: of metrics and weights after the first iteration, relative to the
                          largest of each array */
@@ -29,8 +31,13 @@ typedef struct support_bed {
 /* Fails the test when something cannot be opened. On the CPU with so many threads, every operation shared by
  * all of them, however small, when there are several. */
 support_bed support_bed_open(const support_training *t, const char *device, int n_threads);
+/* The same where it may be refused. Drop it also then. */
+lud_status support_bed_try(const support_training *t, const char *device, int n_threads, support_bed *b,
+                           lud_error *error);
 /* Fails the test when the device reports a failure. */
 void support_bed_close(support_bed *b);
+/* Closes it whatever its device reports. */
+void support_bed_drop(support_bed *b);
 /* One iteration; row holds the learner's columns. */
 void support_bed_iterate(const support_training *t, support_bed *b, double *row);
 /* Trains as `options` say, with the configuration that the scenario and the learner have in options->folder.

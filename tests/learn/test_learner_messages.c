@@ -161,20 +161,23 @@ static void test_graph_mappo(void **state) {
     expect(PARTICLE("task: navigation_graph, actions: continuous")
                LEARNER("type: graph-mappo, control: mad, mad: {input: central}"),
            LUD_ERROR_INPUT,
-           "learner.mad.input: central needs particle.disturbance.std above 0 and particle.graph: {nodes: "
+           "test.yaml:4:57: learner.mad.input: central needs particle.disturbance.std above 0 and "
+           "particle.graph: {nodes: "
            "relative}");
-    expect(PARTICLE("task: navigation_graph, actions: continuous")
-               LEARNER("type: graph-mappo, control: mad, mad: {input: disturbance}"),
-           LUD_ERROR_INPUT,
-           "learner.mad.input: disturbance needs particle.disturbance.std above 0 and a graph");
     expect(
-        PARTICLE("task: simple") LEARNER("type: graph-mappo, encoder: graph"), LUD_ERROR_INPUT,
-        "learner.encoder: graph needs a particle world with graph nodes and edges (particle.graph: {nodes: "
-        "relative, edges: true})");
+        PARTICLE("task: navigation_graph, actions: continuous")
+            LEARNER("type: graph-mappo, control: mad, mad: {input: disturbance}"),
+        LUD_ERROR_INPUT,
+        "test.yaml:4:57: learner.mad.input: disturbance needs particle.disturbance.std above 0 and a graph");
+    expect(PARTICLE("task: simple") LEARNER("type: graph-mappo, encoder: graph"), LUD_ERROR_INPUT,
+           "test.yaml:4:39: learner.encoder: graph needs a particle world with graph nodes and edges "
+           "(particle.graph: {nodes: "
+           "relative, edges: true})");
     expect(PARTICLE("task: simple") LEARNER("type: graph-mappo, encoder: grid"), LUD_ERROR_INPUT,
-           "learner.encoder: grid needs a multigrid world with compact observations");
+           "test.yaml:4:39: learner.encoder: grid needs a multigrid world with compact observations");
     expect(PARTICLE("task: simple") LEARNER("type: graph-mappo, control: base"), LUD_ERROR_INPUT,
-           "learner.control: mad and base need two continuous actions and a relative goal in everybody's "
+           "test.yaml:4:39: learner.control: mad and base need two continuous actions and a relative goal in "
+           "everybody's "
            "observation (particle.actions: continuous in a navigation task)");
 }
 
@@ -256,9 +259,10 @@ static void test_empo(void **state) {
     expect(GRID("We Ay Ae We")
                GOALS LEARNER("type: empo-phase2, use_log_space_transform: true, use_z_space_transform: true"),
            LUD_ERROR_INPUT,
-           "test.yaml:5:10: use_log_space_transform and use_z_space_transform exclude each other");
+           "test.yaml:5:10: use_log_space_transform and use_z_space_transform exclude each other; expected "
+           "one of them");
     expect(GRID("We Ay Ae We") GOALS LEARNER("type: empo-phase2, use_z_based_loss: true"), LUD_ERROR_INPUT,
-           "test.yaml:5:10: use_z_based_loss needs use_z_space_transform");
+           "test.yaml:5:10: use_z_based_loss: expected use_z_space_transform: true beside it");
     expect(GRID("We Ay Ae We") GOALS LEARNER(
                "type: empo-phase2, use_lookup_tables: true, plasticity_diagnostics_interval: 1"),
            LUD_ERROR_INPUT, "plasticity_diagnostics_interval needs networks; these are tables");

@@ -224,7 +224,7 @@ static void wrong_options_are_told(void **state) {
     support_empo r;
     lud_error error = {0};
     assert_int_not_equal(support_empo_try(&r, crowd, "", 1, alone, &error), LUD_OK);
-    assert_non_null(strstr(error.text, "use_human_action_rnd needs use_rnd"));
+    assert_non_null(strstr(error.text, "use_human_action_rnd: expected use_rnd: true beside it"));
     support_empo_close(&r);
     assert_int_not_equal(support_empo_try(&r, crowd, "", 2, tables, &error), LUD_OK);
     assert_non_null(strstr(error.text, "use_count_based_curiosity"));
