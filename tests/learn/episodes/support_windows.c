@@ -68,6 +68,7 @@ static void make(episode *e, const int64_t *lengths, bool last_action_valid) {
     *e = (episode){.offsets = {0}};
     int n = 0;
     for (; lengths[n] >= 0; n++) e->offsets[n + 1] = e->offsets[n] + lengths[n];
+    for (int k = n + 1; k < 8; k++) e->offsets[k] = e->offsets[k - 1] + 3; /* of no track */
     for (int32_t i = 0; i < 64; i++) e->actions[i] = i + 1;
     e->tracks = (lud_tracks){.n = n, .offsets = e->offsets, .last_action_valid = last_action_valid};
 }

@@ -237,6 +237,10 @@ static void test_numbers_come_as_they_are(void **state) {
         assert_int_equal(result.episodes, PLAYED);
         assert_int_equal(result.dropped, m.as_many_frames ? PLAYED : 0);
         set = recording_open("converted.h5");
+        assert_true(lud_data_set_has(set, m.continuous ? LUD_DATA_CONTINUOUS : LUD_DATA_DISCRETE, 0));
+        assert_false(lud_data_set_has(set, m.continuous ? LUD_DATA_DISCRETE : LUD_DATA_CONTINUOUS, 0));
+        assert_true(lud_data_set_has(set, LUD_DATA_REWARDS, 0));
+        assert_false(lud_data_set_has(set, LUD_DATA_STATES, 0));
         for (int64_t k = 0, first = 0; k < PLAYED; first += LENGTH + k, k++)
             if (m.as_many_frames) /* what follows the last action is not known */
                 assert_int_equal(lud_data_set_episode(set, k)->length, LENGTH + k - 1);

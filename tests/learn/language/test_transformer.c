@@ -322,6 +322,35 @@ static void refusals(void **state) {
     refused("\"vocab_size\": 40", "\"vocab_size\": 0", "vocabulary");
 }
 
+/* The largest numbers of a shape are a shape, the next ones and 0 are not, and named. */
+static void shapes_have_limits(void **state) {
+    (void)state;
+    lud_transformer_shape shape = small;
+    const struct {
+        const char *name;
+        int64_t *number, most;
+    } limits[] = {{"vocabulary", &shape.vocabulary, 1 << 24},
+                  {"width", &shape.width, 1 << 20},
+                  {"layers", &shape.layers, 256},
+                  {"heads", &shape.heads, 16384},
+                  {"kv_heads", &shape.kv_heads, 16384},
+                  {"head_dim", &shape.head_dim, 16384},
+                  {"hidden", &shape.hidden, 1 << 22},
+                  {"context", &shape.context, 1 << 24}};
+    for (size_t i = 0; i < sizeof limits / sizeof *limits; i++)
+        for (int wrong = 0; wrong < 3; wrong++) {
+            lud_error error = {0};
+            shape = small;
+            shape.heads = shape.kv_heads = 1;
+            if (limits[i].number == &shape.kv_heads)
+                shape.heads = limits[i].most; /* which share them evenly */
+            *limits[i].number = wrong == 2 ? 0 : limits[i].most + wrong;
+            const lud_status status = lud_transformer_check(&shape, &error);
+            if (!wrong && status) fail_msg("%s", error.text);
+            if (wrong && (!status || !strstr(error.text, limits[i].name))) fail_msg("%s", limits[i].name);
+        }
+}
+
 /* A tensor that is missing, of another shape, or of no parameter; a file that ends too early. */
 static void wrong_weights(void **state) {
     (void)state;
@@ -384,11 +413,15 @@ static void halves(void **state) {
 int main(void) {
     lud_error error = {0};
     if (lud_device_open("cpu", 2, &device, &error)) return 1;
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(batches_are_singles), cmocka_unit_test(gradients),
-        cmocka_unit_test(checkpointing),       cmocka_unit_test(shared_beginnings),
-        cmocka_unit_test(logits_of_pytorch),   cmocka_unit_test(refusals),
-        cmocka_unit_test(wrong_weights),       cmocka_unit_test(halves)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(batches_are_singles),
+                                       cmocka_unit_test(gradients),
+                                       cmocka_unit_test(checkpointing),
+                                       cmocka_unit_test(shared_beginnings),
+                                       cmocka_unit_test(logits_of_pytorch),
+                                       cmocka_unit_test(refusals),
+                                       cmocka_unit_test(shapes_have_limits),
+                                       cmocka_unit_test(wrong_weights),
+                                       cmocka_unit_test(halves)};
     const int failed = cmocka_run_group_tests(tests, NULL, NULL);
     lud_device_close(device);
     return failed;

@@ -396,8 +396,10 @@ static void best_first_is_best(void **state) {
     lud_proof_best_first_run(few, queries, N, again, NULL);
     lud_proof_best_first_run(short_one, queries, N, at_once, NULL);
     assert_false(results[5].proved);
+    assert_true(results[5].log_prob == 0 && results[5].length == 0);
     int proved = 0, greedily = 0;
     for (int i = 0; i < N; i++) {
+        assert_true(results[i].odds == 0);
         assert_int_equal(again[i].proved, results[i].proved);
         assert_int_equal(again[i].length, results[i].length);
         assert_true(fabs(again[i].log_prob - results[i].log_prob) < 1e-4);

@@ -47,6 +47,13 @@ static lud_grid_edit_world keep(const lud_grid_edit *edit) {
 
 static const char *const side_names[] = {"east", "south", "west", "north"};
 
+/* Lines end as those of the document did, in all places. */
+static void check_line_ends(const char *text, const char *before) {
+    const bool returns = strstr(before, "\r\n") != NULL;
+    for (const char *end = text; (end = strchr(end, '\n')) != NULL; end++)
+        assert_true((end > text && end[-1] == '\r') == returns);
+}
+
 /* Every side of every document grows, and is cut back to the first bytes. */
 static void test_growing(void **state) {
     (void)state;
@@ -65,6 +72,7 @@ static void test_growing(void **state) {
                     fail_msg("document %d, %s: %s", d, side_names[side], error.text);
                 assert_null(lud_grid_edit_note(edit));
                 edit_check_text(edit);
+                check_line_ends(lud_grid_edit_text(edit), edit_documents[d].text);
                 const lud_grid_edit_world *now = lud_grid_edit_get(edit);
                 assert_int_equal(columns ? now->map_width : now->map_height, size + by);
                 assert_true(lud_grid_edit_same(&picked, &now->things[pick.y * now->width + pick.x]));
