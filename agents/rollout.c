@@ -208,6 +208,7 @@ static lud_status roll_out(const lud_scenario *scenario, const lud_cast *cast, i
         status = lud_runner_create(model, cast, n_envs, (uint64_t)scenario->run.seed, 0, &runner, error);
     if (!status) {
         runner.batch->n_threads = (int)scenario->run.threads;
+        runner.batch->most_steps = lud_batch_limit(model);
         lud_progress progress;
         lud_progress_start(&progress, progress_out, "run", "episodes", (uint64_t)episodes);
         double started = lud_clock_seconds();

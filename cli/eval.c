@@ -107,9 +107,10 @@ static lud_status show_measures(lud_learner *learner, const lud_kept *kept, json
         lud_text report = {0};
         if (learner->kind->report) learner->kind->report(learner, &report);
         if (report.bytes) fputs(report.bytes, stdout);
-        for (int i = 0; !report.bytes && i < n; i++)
-            printf("%-32s %12.6g   %s\n", learner->evaluation_columns[i].name, row[i],
-                   learner->evaluation_columns[i].help);
+        for (int i = 0; !report.bytes && i < n; i++) /* what this world does not measure is left out */
+            if (!isnan(row[i]))
+                printf("%-32s %12.6g   %s\n", learner->evaluation_columns[i].name, row[i],
+                       learner->evaluation_columns[i].help);
         lud_text findings = {0};
         if (learner->kind->inspect) status = learner->kind->inspect(learner, &findings, error);
         if (findings.bytes) fputs(findings.bytes, stdout);

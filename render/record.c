@@ -5,6 +5,7 @@
 #include "base/progress.h"
 #include "render/film.h"
 #include "render/viewer/portrait.h"
+#include "sim/batch.h"
 
 typedef struct recorder {
     const lud_record_options *options;
@@ -25,7 +26,9 @@ static lud_status record_episode(recorder *r, lud_progress *progress, lud_error 
     const lud_record_options *o = r->options;
     LUD_TRY(lud_film_add(&r->film, 1, false, error));
     LUD_TRY(hold(r, error));
-    for (int step = 0; o->max_steps <= 0 || step < o->max_steps; step++) {
+    const int limit = lud_batch_limit(r->film.sides.side[0].drawing->model),
+              most = o->max_steps > 0 ? o->max_steps : limit;
+    for (int step = 0; most <= 0 || step < most; step++) {
         if (lud_interrupted()) return lud_fail(error, LUD_INTERRUPTED, "interrupted");
         bool moved;
         LUD_TRY(lud_sides_step(&r->film.sides, NULL, &moved, error));

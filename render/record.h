@@ -26,7 +26,7 @@ typedef struct lud_record_options {
     int fps;     /* frames a second */
     int frames_per_step; /* 1 shows states exactly as they are; more shows the motion between them */
     int episodes;
-    int max_steps; /* of an episode, 0: to its end */
+    int max_steps; /* of an episode; 0: to its end, LUD_ENDLESS_STEPS where the world sets none */
     uint64_t seed;
     lud_theme_name theme;
     bool still;                 /* nothing moves but what a step moves: no waves, no shimmer */

@@ -109,6 +109,7 @@ static void step_running(whole_batch *b, int begin, int n, lud_actions actions, 
         int e = begin + i;
         shown->tick[e]++;
         shown->episode_step[e]++;
+        if (shown->most_steps && shown->episode_step[e] >= shown->most_steps) outcome.truncated[i] = 1;
         if (!outcome.terminated[i] && !outcome.truncated[i]) continue;
         shown->episode[e]++;
         b->ended[e] =

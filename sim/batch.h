@@ -28,11 +28,20 @@ typedef struct lud_batch {
     int first_stepped; /* lud_batch_step steps n_stepped environments from this one on: all at first */
     int n_stepped;
     lud_batch_end end;     /* LUD_END_RESETS at first */
+    int most_steps;        /* of an episode, which is truncated then; 0, as at first: the world's own limit */
     uint8_t *states;       /* [n_envs][state_bytes] */
     uint32_t *tick;        /* [n_envs], see lud_range */
     int32_t *episode_step; /* [n_envs] steps since the last reset */
     uint32_t *episode;     /* [n_envs] episodes finished */
 } lud_batch;
+
+/* After so many steps an episode counts as over of a world that sets no limit, for those who wait for whole
+ * episodes: evaluations, tables of results, recordings. */
+enum { LUD_ENDLESS_STEPS = 1000 };
+/* Its most_steps: that, or 0 where the world has a limit. */
+static inline int lud_batch_limit(const lud_model *model) {
+    return model->layout.max_steps ? 0 : LUD_ENDLESS_STEPS;
+}
 
 /* Where a step writes; every pointer optional. With LUD_END_RESETS, `observations` after a step are those of
  * the new episode and `final_states` keeps the finished one's last state for environments with a done flag.

@@ -11,13 +11,13 @@ typedef struct lud_recording_options {
     uint32_t policy_version; /* see LUD_DATA_POLICY_VERSION */
     int64_t episodes;
     int32_t max_steps; /* an episode that is longer is cut there, neither terminated nor truncated, and the
-                          next begins; 0: LUD_RECORDING_STEPS where the world has no limit of its own */
+                          next begins; 0: LUD_ENDLESS_STEPS where the world has no limit of its own */
     bool frames;       /* see lud_data_writing */
     bool views;
     int level;      /* of compression, 1 to 9 */
     FILE *progress; /* where the progress line goes; null: none */
 } lud_recording_options;
-enum { LUD_RECORDING_STEPS = 10000, LUD_RECORDING_LEVEL = 1 };
+enum { LUD_RECORDING_LEVEL = 1 };
 
 typedef struct lud_recording_result {
     int64_t episodes, steps; /* in the file */

@@ -217,6 +217,7 @@ static lud_status build(mappo *m, const lud_scenario *s, lud_device *device, lud
                                   s->learner ? s->learner->place : (lud_place){0}, error);
     if (!status) status = open_environments(m, envs, 0, o->rollout_length, &m->training, error);
     if (!status) status = open_environments(m, evaluated, FIRST_EVALUATED, 1, &m->evaluation, error);
+    if (!status) m->evaluation.batch->most_steps = lud_batch_limit(m->scenario->model);
     const lud_mappo_buffer *b = &m->training.buffer;
     /* one run has rows of all environments; visits are counted where the host sees every step */
     if (!status && o->update.shares == 1 && m->n_groups == 1 && !(o->novelty > 0.0))

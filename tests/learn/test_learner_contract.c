@@ -95,9 +95,43 @@ static void what_acts_is_saved_first(void **state) {
     support_bed_close(&b);
 }
 
+#define ENDLESS(learner)                                                                                     \
+    "ludus: 1\nname: t\nworld: particle\nparticle: {task: simple_spread, episode_length: 0}\n"               \
+    "run: {environments: 3, seed: 5}\nlearner: {" learner "}\n"
+
+/* Evaluations wait for whole episodes, also in a world that ends none. */
+static void evaluations_end_in_endless_worlds(void **state) {
+    (void)state;
+    static const support_training endless[] = {
+        {.name = "graph-mappo",
+         .text = ENDLESS("type: graph-mappo, automatic: false, hidden_size: 8, steps: 12, rollout_length: 4, "
+                         "evaluation_episodes: 2")},
+        {.name = "ticks",
+         .text = ENDLESS("type: ticks, ticks: 2, evaluation_episodes: 2, policy: {hidden_size: 8}")},
+        {.name = "clone",
+         .text = ENDLESS("type: clone, steps: 2, report_every: 1, batch: 4, windows: {horizon: 2}, "
+                         "evaluation_episodes: 2, dagger: {rounds: 1, labels: 9, environments: 3, "
+                         "expert: random}, network: {hidden_size: 8}")}};
+    for (size_t k = 0; k < sizeof endless / sizeof *endless; k++) {
+        double row[MOST_COLUMNS];
+        support_bed b = support_bed_open(&endless[k], "cpu", 1);
+        support_bed_iterate(&endless[k], &b, row);
+        assert_true(evaluated(&b, row));
+        bool measured = false; /* the world's rules ended none of them */
+        for (int i = 0; i < b.learner->n_evaluation_columns; i++)
+            if (!strcmp(b.learner->evaluation_columns[i].name, "evaluation/ended")) {
+                measured = true;
+                assert_true(row[i] == 0.0);
+            }
+        print_message("%s%s\n", endless[k].name, measured ? ", none ended" : "");
+        support_bed_close(&b);
+    }
+}
+
 int main(void) {
-    struct CMUnitTest *tests = calloc(2 * (size_t)n_support_trainings, sizeof *tests);
+    struct CMUnitTest *tests = calloc(2 * (size_t)n_support_trainings + 1, sizeof *tests);
     size_t n = 0;
+    tests[n++] = (struct CMUnitTest)cmocka_unit_test(evaluations_end_in_endless_worlds);
     for (int k = 0; k < n_support_trainings; k++) {
         const support_training *t = &support_trainings[k];
         tests[n++] = (struct CMUnitTest){t->name, looking_changes_nothing, NULL, NULL, (void *)(uintptr_t)t};

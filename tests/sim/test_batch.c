@@ -279,6 +279,40 @@ static void test_ends(void **state) {
     walk_destroy(walk);
 }
 
+/* A world without a limit of steps: whoever waits for whole episodes sets one, and they begin anew behind it.
+ */
+static void test_a_limit_of_the_batch(void **state) {
+    (void)state;
+    walk_model *limited = walk_create(1, 7, 3), *walk = walk_create(1, 7, 0);
+    assert_int_equal(lud_batch_limit(&limited->model), 0);
+    assert_int_equal(lud_batch_limit(&walk->model), LUD_ENDLESS_STEPS);
+    lud_batch *batch;
+    assert_int_equal(lud_batch_create(&walk->model, 2, 1, 0, &batch, NULL), LUD_OK);
+    assert_int_equal(batch->most_steps, 0);
+    lud_batch_reset(batch, NULL);
+    uint8_t terminated[2], truncated[2];
+    const int32_t actions[] = {0, 0}; /* both stay where they are */
+    const lud_batch_out out = {.terminated = terminated, .truncated = truncated};
+    for (int s = 0; s < 20; s++) {
+        lud_batch_step(batch, (lud_actions){.discrete = actions}, &out);
+        assert_true(!terminated[0] && !truncated[0] && !truncated[1]);
+    }
+    lud_batch_reset(batch, NULL);
+    batch->most_steps = 4;
+    for (int s = 1; s <= 12; s++) {
+        lud_batch_step(batch, (lud_actions){.discrete = actions}, &out);
+        for (int e = 0; e < 2; e++) {
+            assert_int_equal(truncated[e], s % 4 == 0);
+            assert_int_equal(terminated[e], 0);
+            assert_int_equal(batch->episode[e], s / 4);
+            assert_int_equal(batch->episode_step[e], s % 4);
+        }
+    }
+    lud_batch_destroy(batch);
+    walk_destroy(walk);
+    walk_destroy(limited);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_threads_and_splits_agree),
@@ -287,6 +321,7 @@ int main(void) {
         cmocka_unit_test(test_impossible_steps_are_refused),
         cmocka_unit_test(test_final_states_and_counters),
         cmocka_unit_test(test_ends),
+        cmocka_unit_test(test_a_limit_of_the_batch),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -105,7 +105,7 @@ lud_status lud_mappo_device_rollout_create(lud_mappo_networks *networks, const l
     *rollout = NULL;
     lud_device *device = networks->device;
     const lud_mappo_code *code = lud_device_symbol(device, "lud_mappo_cuda_code");
-    if (!code || batch->end != LUD_END_RESETS) return LUD_OK;
+    if (!code || batch->end != LUD_END_RESETS || batch->most_steps) return LUD_OK;
     lud_device_batch *worlds;
     lud_status status = lud_device_batch_create(batch->model, device, batch->n_envs, batch->seed,
                                                 batch->first_environment, &worlds, error);
