@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -340,6 +341,17 @@ static void exports_are_the_same(void **state) {
     lud_arena_destroy(arena);
 }
 
+/* Until the levels found so far, a file of 128 kB in the end, take so many bytes; or for ten seconds. */
+static void wait_for_levels(off_t bytes) {
+    char path[256];
+    struct stat is;
+    path_of("stopped/solution.empo.levels.partial", path);
+    for (int k = 0; k < 2000; k++) {
+        if (stat(path, &is) == 0 && is.st_size >= bytes) return;
+        rest(5);
+    }
+}
+
 /* Stopped or killed anywhere, others go on to the same bytes. */
 static void solutions_go_on(void **state) {
     (void)state;
@@ -359,7 +371,7 @@ static void solutions_go_on(void **state) {
             execl("/bin/sh", "sh", "-c", command, (char *)NULL);
             _exit(127);
         }
-        rest(300 + (int)(w.v[1] % 700));
+        wait_for_levels((off_t)(w.v[1] % 127000)); /* afterwards they are solved */
         const pid_t rank = k % 2 ? find_rank(process, (int)(w.v[2] % (uint32_t)n)) : 0;
         kill(rank > 1 ? rank : process, rank > 1 ? SIGKILL : SIGINT);
         waitpid(process, &how, 0);

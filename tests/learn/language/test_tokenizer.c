@@ -249,6 +249,10 @@ static void merges_of_the_first_token(void **state) {
 static void refusals(void **state) {
     (void)state;
     refused("\"type\":\"BPE\"", "\"type\":\"Unigram\"", LUD_ERROR_UNSUPPORTED, "Unigram");
+    refused("\"continuing_subword_prefix\":null", "\"continuing_subword_prefix\":\"##\"",
+            LUD_ERROR_UNSUPPORTED, "continuing_subword_prefix");
+    refused("\"end_of_word_suffix\":null", "\"end_of_word_suffix\":\"x\"", LUD_ERROR_UNSUPPORTED,
+            "end_of_word_suffix");
     refused("\"normalizer\":null", "\"normalizer\":{\"type\":\"NFC\"}", LUD_ERROR_UNSUPPORTED, "NFC");
     refused("{1,3}", "{1,4}", LUD_ERROR_UNSUPPORTED, "{1,4}");
     refused("\"behavior\":\"Isolated\"", "\"behavior\":\"Removed\"", LUD_ERROR_UNSUPPORTED, "Removed");
