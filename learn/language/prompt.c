@@ -78,10 +78,11 @@ static lud_status check_names(const lud_model *model, lud_error *error) {
     for (int agent = 0; agent < model->layout.n_agents; agent++) {
         const lud_action_space *actions = &model->layout.actions[agent];
         if (actions->n_discrete == 0 || actions->n_continuous > 0 || !actions->names || actions->n_moves > 0)
-            return lud_fail(error, LUD_ERROR_UNSUPPORTED,
-                            "world %s: agent %d has no single choice with names, which an agent that writes "
-                            "needs",
-                            model->world->name, agent);
+            return lud_fail(
+                error, LUD_ERROR_UNSUPPORTED,
+                "learner.policy: agents that write choose by names; agent %d of the world %s has no "
+                "single choice with names",
+                agent, model->world->name);
     }
     return LUD_OK;
 }

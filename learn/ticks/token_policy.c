@@ -368,7 +368,7 @@ static lud_status build(tokens *t, const lud_tick_policy_request *r, const lud_t
     t->most_reply = l->options.max_new_tokens;
     status =
         lud_prompter_create(r->model, l->tokenizer, l->options.mark, t->most_prompt, &t->prompter, error);
-    if (status) return lud_fail_context(error, "learner.policy");
+    if (status) return status;
     if (!take(t, r)) return lud_no_memory(error, "agents that write");
     const lud_generator_options generation = lud_language_generator_options(&l->options);
     status =
