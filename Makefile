@@ -185,7 +185,7 @@ test-events: install-deps-test
 	@python3 tests/endurance/soak.py build/asan-ubsan --minutes $(MINUTES) --seed $(SEED) --only events
 
 test-fuzz: build-fuzz
-	@bash cmake/fuzz.sh build/fuzz 20000 12
+	@bash cmake/fuzz.sh build/fuzz 20000 9
 
 # Debian packages of the program, the library and what programs are built with: build/release/packages/*.deb.
 packages: build
