@@ -38,7 +38,7 @@ typedef struct lud_batch {
 /* After so many steps an episode counts as over of a world that sets no limit, for those who wait for whole
  * episodes: evaluations, tables of results, recordings. */
 enum { LUD_ENDLESS_STEPS = 1000 };
-/* Its most_steps: that, or 0 where the world has a limit. */
+/* most_steps of their batch: that, or 0 where the world has a limit. */
 static inline int lud_batch_limit(const lud_model *model) {
     return model->layout.max_steps ? 0 : LUD_ENDLESS_STEPS;
 }

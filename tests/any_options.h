@@ -1,5 +1,10 @@
 /* Options that nobody has chosen: values drawn for the rows of an option table, at and around the ends of
- * what it allows, as `--set` takes them. */
+ * what it allows, as `--set` takes them. And a test of many such draws, each a process of its own, so that
+ * one that crashes or hangs is told with what it said.
+ *
+ *     TEST                                              the draws of seed 1
+ *     LUDUS_OPTIONS=200 LUDUS_OPTIONS_SEED=7 TEST       200 others
+ *     LUDUS_OPTIONS_SEED=7 TEST 23                      number 23 of them alone */
 #pragma once
 
 #include <math.h>

@@ -326,7 +326,8 @@ static lud_status open_recorder(recorder *r, const lud_cast *cast, lud_arena *ar
     if (status) return status;
     r->info.policy = o->policy;
     r->row = lud_data_row_of(&r->info, o->frames);
-    r->max_steps = o->max_steps ? o->max_steps : s->model->layout.max_steps ? INT32_MAX : LUD_ENDLESS_STEPS;
+    const int limit = lud_batch_limit(s->model);
+    r->max_steps = o->max_steps ? o->max_steps : limit ? limit : INT32_MAX;
     status = take_tapes(r, n_envs, error);
     if (!status)
         status = lud_runner_create(s->model, cast, n_envs, (uint64_t)s->run.seed, 0, &r->runner, error);

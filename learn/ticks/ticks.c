@@ -173,7 +173,7 @@ static lud_status build(ticks *l, lud_error *error) {
     if (!status) status = lud_tick_stepping_create(l, envs, 0, &l->training, error);
     if (!status)
         status = lud_tick_stepping_create(l, evaluated, LUD_TICK_FIRST_EVALUATED, &l->evaluation, error);
-    if (!status && l->evaluation.batch) l->evaluation.batch->most_steps = lud_batch_limit(l->scenario->model);
+    if (!status) l->evaluation.batch->most_steps = lud_batch_limit(l->scenario->model);
     if (!status) status = lud_tick_scoring_create(l, &l->scoring, error);
     if (!status) status = lud_tick_imitation_create(l, &l->imitation, error);
     const uint64_t total = (uint64_t)l->options.ticks, each = (uint64_t)l->options.ticks_per_iteration;

@@ -63,7 +63,7 @@ static const lud_option section_options[] = {
     CHOICE(actions, "discrete", action_names, "one of a few moves and words, or real numbers"),
     INT(episode_length, "25", 0, 16000000,
         "steps after which an episode is truncated, 0: never (where whole episodes are asked for after "
-        "10,000)"),
+        "1,000)"),
     REAL(world_size, "2", 1e-6, BIG, "side of the square of start positions that [-1, 1] stands for"),
     INT(speech_size, "0", 0, LUD_PARTICLE_MAX_SPEECH, "length of the speech vector"),
     REAL(local_ratio, "0.5", 0, 1,

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "agents/cast.h"
+#include "agents/rollout.h"
 #include "any_options.h"
 #include "effort.h"
 #include "folder.h"
@@ -107,10 +108,13 @@ static void use(const char *run, const support_bed *b) {
     if (kind->report) kind->report(b->learner, &text);
     assert_false(text.failed);
     lud_text_free(&text);
+    lud_rollout played = {0};
     if (lud_run_scenario(run, NULL, &scenario, &error) ||
         lud_cast_create(scenario->model, scenario->policies, run, &cast, &error) ||
-        (kind->policy && lud_run_act(run, scenario, cast, &error)))
+        (kind->policy && lud_run_act(run, scenario, cast, &error)) ||
+        lud_rollout_run(scenario, cast, 1, STEPS, NULL, &played, &error))
         fail_msg("acting: %s", error.text);
+    lud_rollout_free(&played);
     lud_cast_destroy(cast);
     lud_scenario_destroy(scenario);
 }

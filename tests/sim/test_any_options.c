@@ -3,8 +3,7 @@
  * its promises (sim/world.h): the configuration in effect reads back as the same world, which steps to the
  * same bytes with two threads; states pass their check; probabilities sum to 1, steps stay inside successors,
  * which end where the world does; nothing is infinite; a state with another count of steps has the same
- * successors.
- */
+ * successors. (How to try others: tests/any_options.h.) */
 #include <dirent.h>
 
 #include "any_options.h"
