@@ -48,5 +48,7 @@ lud_status support_train(const lud_scenario *scenario, lud_learner *learner, con
 lud_checkpoint *support_bed_save(support_bed *b);
 /* Every tensor of `part` is in `whole`, byte for byte; `what` begins the message of one that is not. */
 void support_expect_within(lud_checkpoint *part, lud_checkpoint *whole, const char *what);
-/* The same tensors in the same order, all but clocks byte for byte. */
+/* The same tensors in the same order, all but the training's clock byte for byte. */
 void support_expect_same(lud_checkpoint *a, lud_checkpoint *b, const char *what);
+/* The same of the checkpoints of two RUNs in a folder. */
+void support_expect_same_runs(const char *folder, const char *a_run, const char *b_run);

@@ -79,15 +79,6 @@ static lud_status train(support_bed *b, const char *run, bool resume, int64_t un
     return support_train(b->scenario, b->learner, &options, &result, error);
 }
 
-static lud_checkpoint *checkpoint_of(const char *run) {
-    char path[300];
-    lud_error error = {0};
-    lud_checkpoint *checkpoint = NULL;
-    snprintf(path, sizeof path, "%s/checkpoint.safetensors", run);
-    if (lud_checkpoint_open(path, &checkpoint, &error)) fail_msg("%s", error.text);
-    return checkpoint;
-}
-
 /* The same evaluation twice, reports, and some steps of whom it says may act. */
 static void use(const char *run, const support_bed *b) {
     lud_error error = {0};
@@ -153,10 +144,7 @@ static void try_options(const trial *t, const char *where) {
     two = open_run(parts);
     if (two.learner->n_iterations > 1 && train(&two, parts, true, 0, &other))
         fail_msg("resumed: %s", other.text);
-    lud_checkpoint *a = checkpoint_of(whole), *b = checkpoint_of(parts);
-    support_expect_same(a, b, "two threads and resumed");
-    lud_checkpoint_destroy(a);
-    lud_checkpoint_destroy(b);
+    support_expect_same_runs(where, "whole", "parts");
     support_bed_close(&two);
     use(whole, &one);
     support_bed_close(&one);

@@ -64,25 +64,6 @@ static char *metrics_of(lud_arena *arena, const char *run) {
     return out;
 }
 
-static void compare_checkpoints(const char *a_run, const char *b_run) {
-    char path[160];
-    lud_checkpoint *a = NULL, *b = NULL;
-    lud_error error = {0};
-    snprintf(path, sizeof path, "%s/checkpoint.safetensors", a_run);
-    assert_int_equal(lud_checkpoint_open(path, &a, &error), LUD_OK);
-    snprintf(path, sizeof path, "%s/checkpoint.safetensors", b_run);
-    assert_int_equal(lud_checkpoint_open(path, &b, &error), LUD_OK);
-    assert_int_equal(lud_checkpoint_n_tensors(a), lud_checkpoint_n_tensors(b));
-    for (int i = 0; i < lud_checkpoint_n_tensors(a); i++) {
-        const lud_tensor *tensor = lud_checkpoint_get(a, i), *other = lud_checkpoint_find(b, tensor->name);
-        if (!other || tensor->bytes != other->bytes) fail_msg("no tensor %s", tensor->name);
-        if (strcmp(tensor->name, "seconds") != 0 && memcmp(tensor->data, other->data, tensor->bytes) != 0)
-            fail_msg("tensor %s differs", tensor->name);
-    }
-    lud_checkpoint_destroy(a);
-    lud_checkpoint_destroy(b);
-}
-
 /* Broken off again and again, `apart` questions later each time, until it is done. */
 static void check(const support_training *t, const char *whole, int64_t first, int64_t apart) {
     char parts[96];
@@ -104,7 +85,7 @@ static void check(const support_training *t, const char *whole, int64_t first, i
     if (strcmp(expected, found) != 0)
         fail_msg("%s, %d sessions: metrics\n%s\nexpected\n%s", t->name, sessions, found, expected);
     lud_arena_destroy(arena);
-    compare_checkpoints(whole, parts);
+    support_expect_same_runs(folder, strrchr(whole, '/') + 1, "parts");
 }
 
 static void broken_iterations_go_on(void **state) {

@@ -21,6 +21,7 @@
 #include "learn/nn/nn.h"
 #include "learn/nn/optimiser.h"
 #include "learn/runs/parameters.h"
+#include "learn/support_trainings.h"
 #include "learn/train.h"
 
 enum { ROWS = 16, INPUTS = 6, HIDDEN = 24, ITERATIONS = 40 };
@@ -201,27 +202,6 @@ static char *rows_of(lud_arena *arena, const char *name) {
     return out;
 }
 
-/* All tensors of two checkpoints but the clock. */
-static void compare_checkpoints(const char *a_name, const char *b_name) {
-    char path[128];
-    lud_checkpoint *a = NULL, *b = NULL;
-    lud_error error = {0};
-    snprintf(path, sizeof path, "%s/%s/checkpoint.safetensors", folder, a_name);
-    assert_int_equal(lud_checkpoint_open(path, &a, &error), LUD_OK);
-    snprintf(path, sizeof path, "%s/%s/checkpoint.safetensors", folder, b_name);
-    assert_int_equal(lud_checkpoint_open(path, &b, &error), LUD_OK);
-    assert_int_equal(lud_checkpoint_n_tensors(a), lud_checkpoint_n_tensors(b));
-    for (int i = 0; i < lud_checkpoint_n_tensors(a); i++) {
-        const lud_tensor *tensor = lud_checkpoint_get(a, i), *other = lud_checkpoint_find(b, tensor->name);
-        assert_non_null(other);
-        assert_int_equal(tensor->bytes, other->bytes);
-        if (strcmp(tensor->name, "seconds") != 0)
-            assert_memory_equal(tensor->data, other->data, tensor->bytes);
-    }
-    lud_checkpoint_destroy(a);
-    lud_checkpoint_destroy(b);
-}
-
 static void resume_equals_no_interruption(void **state) {
     (void)state;
     const lud_optimiser_kind kinds[] = {LUD_OPTIMISER_ADAM, LUD_OPTIMISER_APOLLO, LUD_OPTIMISER_SGD};
@@ -245,7 +225,7 @@ static void resume_equals_no_interruption(void **state) {
         lud_arena *arena = lud_arena_create(0);
         const char *expected = rows_of(arena, whole);
         assert_string_equal(rows_of(arena, parts), expected);
-        compare_checkpoints(whole, parts);
+        support_expect_same_runs(folder, whole, parts);
         lud_arena_destroy(arena);
     }
 }
@@ -316,7 +296,7 @@ static void faults_are_told(void **state) {
     lud_learner_destroy(learner);
     learner = make(LUD_OPTIMISER_ADAM);
     assert_int_equal(train(learner, "faultless", false, 0, &result, &error), LUD_OK);
-    compare_checkpoints("fault", "faultless");
+    support_expect_same_runs(folder, "fault", "faultless");
     lud_arena *arena = lud_arena_create(0);
     assert_string_equal(rows_of(arena, "fault"), rows_of(arena, "faultless"));
     lud_arena_destroy(arena);
@@ -395,7 +375,7 @@ static void the_last_checkpoint_is_always_tried(void **state) {
     lud_error error = {0};
     assert_int_equal(train_with_fault("well", false, (fault){0}, &error), LUD_OK);
     assert_int_equal(train_with_fault("middle", false, (fault){0, 5, 21, NULL}, &error), LUD_OK);
-    compare_checkpoints("well", "middle");
+    support_expect_same_runs(folder, "well", "middle");
     expect_no_partial_files("middle");
     /* from the first iteration to beyond the last */
     assert_int_equal(train_with_fault("never", false, (fault){0, 1, 100, NULL}, &error), LUD_ERROR_IO);
@@ -416,7 +396,7 @@ static void the_last_checkpoint_is_always_tried(void **state) {
     assert_int_equal(iterations, strtoull(told + sizeof saved - 1, NULL, 10));
     expect_no_partial_files("end");
     assert_int_equal(train_with_fault("end", true, (fault){0}, &error), LUD_OK);
-    compare_checkpoints("well", "end");
+    support_expect_same_runs(folder, "well", "end");
 }
 
 /* Whoever is killed in the last evaluation has lost nothing of what was learned. */
@@ -450,7 +430,7 @@ static void what_cannot_be_evaluated_is_saved(void **state) {
     lud_learner_destroy(learner);
     learner = make(LUD_OPTIMISER_ADAM);
     assert_int_equal(train(learner, "unjudged", true, 0, &result, &error), LUD_OK);
-    compare_checkpoints("judged", "unjudged");
+    support_expect_same_runs(folder, "judged", "unjudged");
     lud_learner_destroy(learner);
     lud_learner_destroy(well);
 }

@@ -18,6 +18,7 @@
 #include "learn/kge/kge.h"
 #include "learn/proof_ppo/support_proof.h"
 #include "learn/runs/run.h"
+#include "learn/support_trainings.h"
 #include "learn/train.h"
 
 static char folder[] = "kge_XXXXXX";
@@ -264,29 +265,12 @@ static void train_part(const char *name, int n_threads, bool resume, uint64_t st
     drop(&t);
 }
 
-static void compare(const char *a_name, const char *b_name) {
-    char path[128];
-    lud_checkpoint *a = NULL, *b = NULL;
-    snprintf(path, sizeof path, "%s/%s/checkpoint.safetensors", folder, a_name);
-    assert_int_equal(lud_checkpoint_open(path, &a, NULL), LUD_OK);
-    snprintf(path, sizeof path, "%s/%s/checkpoint.safetensors", folder, b_name);
-    assert_int_equal(lud_checkpoint_open(path, &b, NULL), LUD_OK);
-    for (int i = 0; i < lud_checkpoint_n_tensors(a); i++) {
-        const lud_tensor *tensor = lud_checkpoint_get(a, i), *other = lud_checkpoint_find(b, tensor->name);
-        assert_non_null(other);
-        if (strcmp(tensor->name, "seconds") != 0)
-            assert_memory_equal(tensor->data, other->data, tensor->bytes);
-    }
-    lud_checkpoint_destroy(a);
-    lud_checkpoint_destroy(b);
-}
-
 static void resume_and_threads_change_nothing(void **state) {
     (void)state;
     train_part("whole", 1, false, 0);
     train_part("parts", 2, false, 2);
     train_part("parts", 2, true, 0);
-    compare("whole", "parts");
+    support_expect_same_runs(folder, "whole", "parts");
 }
 
 /* After `whole` was trained: the learner's own ranking, the embeddings as loaded, and beside proofs. */

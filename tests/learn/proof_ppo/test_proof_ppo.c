@@ -16,6 +16,7 @@
 #include "learn/proof_ppo/search/beam.h"
 #include "learn/proof_ppo/search/best_first.h"
 #include "learn/proof_ppo/support_proof.h"
+#include "learn/support_trainings.h"
 #include "learn/train.h"
 #include "sim/proof/prover.h"
 
@@ -64,25 +65,6 @@ static int column(const lud_learner *learner, const char *name) {
 
 /* ---- resuming ---- */
 
-static void compare_checkpoints(const char *a_name, const char *b_name) {
-    char path[128];
-    lud_checkpoint *a = NULL, *b = NULL;
-    snprintf(path, sizeof path, "%s/%s/checkpoint.safetensors", folder, a_name);
-    assert_int_equal(lud_checkpoint_open(path, &a, NULL), LUD_OK);
-    snprintf(path, sizeof path, "%s/%s/checkpoint.safetensors", folder, b_name);
-    assert_int_equal(lud_checkpoint_open(path, &b, NULL), LUD_OK);
-    assert_int_equal(lud_checkpoint_n_tensors(a), lud_checkpoint_n_tensors(b));
-    for (int i = 0; i < lud_checkpoint_n_tensors(a); i++) {
-        const lud_tensor *tensor = lud_checkpoint_get(a, i), *other = lud_checkpoint_find(b, tensor->name);
-        assert_non_null(other);
-        assert_int_equal(tensor->bytes, other->bytes);
-        if (strcmp(tensor->name, "seconds") != 0)
-            assert_memory_equal(tensor->data, other->data, tensor->bytes);
-    }
-    lud_checkpoint_destroy(a);
-    lud_checkpoint_destroy(b);
-}
-
 static void train_part(const char *name, bool resume, uint64_t stop_after, lud_status expected) {
     char path[128];
     snprintf(path, sizeof path, "%s/%s", folder, name);
@@ -104,7 +86,7 @@ static void resume_equals_no_interruption(void **state) {
     train_part("parts", false, 1, LUD_INTERRUPTED);
     train_part("parts", true, 3, LUD_INTERRUPTED);
     train_part("parts", true, 0, LUD_OK);
-    compare_checkpoints("whole", "parts");
+    support_expect_same_runs(folder, "whole", "parts");
 }
 
 /* ---- schedules ---- */
