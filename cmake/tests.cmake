@@ -12,7 +12,7 @@ set(ludus_long_tests
   kernels/test_cuda_emulated kernels/test_rows
   learn/empo/test_empo_accuracy learn/empo/test_empo_phase1 learn/empo/test_empo_trajectory learn/empo/test_empo_update
   learn/nn/test_cuda_optimisers_emulated learn/proof_ppo/test_cuda_proof_emulated learn/proof_ppo/test_proof_ppo
-  learn/proof_ppo/test_ranking learn/test_cuda_golden_emulated learn/test_cuda_learners_emulated learn/test_defaults
+  learn/proof_ppo/test_ranking learn/golden/test_cuda_golden_emulated learn/test_cuda_learners_emulated learn/test_defaults
   learn/test_any_options learn/test_interrupt learn/test_out_of_memory learn/test_strangers learn/test_thread_counts
   render/test_out_of_memory sim/test_levels)
 

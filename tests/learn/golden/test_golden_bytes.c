@@ -1,6 +1,6 @@
 /* Every learner ends small trainings with the known bytes, with one thread and with two. */
 #include "effort.h"
-#include "learn/support_golden.h"
+#include "learn/golden/support_golden.h"
 
 int main(void) {
     static struct CMUnitTest tests[SUPPORT_GOLDEN_TESTS];

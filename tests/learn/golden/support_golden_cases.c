@@ -1,6 +1,6 @@
 /* What is trained in support_golden.c: every option of a learner and every choice of it stands in one of
  * these. */
-#include "learn/support_golden_cases.h"
+#include "learn/golden/support_golden_cases.h"
 
 #include <stddef.h>
 

@@ -2,7 +2,7 @@
  * own. */
 #include <stdlib.h>
 
-#include "learn/support_golden.h"
+#include "learn/golden/support_golden.h"
 
 int main(void) {
     static struct CMUnitTest tests[SUPPORT_GOLDEN_TESTS];

@@ -1,4 +1,4 @@
-#include "learn/support_golden.h"
+#include "learn/golden/support_golden.h"
 
 #include <assert.h>
 #include <dnnl.h>
@@ -18,9 +18,9 @@
 
 #include "agents/rollout.h"
 #include "kernels/cpu/cpu.h"
+#include "learn/golden/support_golden_cases.h"
+#include "learn/golden/support_golden_values.h"
 #include "learn/runs/run.h"
-#include "learn/support_golden_cases.h"
-#include "learn/support_golden_values.h"
 #include "learn/support_trainings.h"
 #include "learn/train.h"
 
