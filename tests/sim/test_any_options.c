@@ -4,12 +4,11 @@
  * same bytes with two threads; states pass their check; probabilities sum to 1, steps stay inside successors,
  * which end where the world does; nothing is infinite; a state with another count of steps has the same
  * successors. (How to try others: tests/any_options.h.) */
-#include <dirent.h>
-
 #include "any_options.h"
 #include "effort.h"
 #include "sim/batch.h"
 #include "sim/scenario.h"
+#include "sim/support_shipped.h"
 
 enum {
     DRAWS = SANITIZED ? 60 : 200,
@@ -18,28 +17,11 @@ enum {
     MANY = 64,     /* agents whose million outcomes take a minute to list */
     MOST_TOLD = 8, /* agents that are told what they see */
     STEPS = 12,
-    MOST_FILES = 256,
     SECONDS = SANITIZED ? 300 : 60,
     MOST_JOINT = 500
 };
 
-static char files[MOST_FILES][256];
-static int n_files;
-
-static void list_files(const char *folder) {
-    char path[256];
-    struct dirent **entries;
-    snprintf(path, sizeof path, LUDUS_SOURCE_DIR "/scenarios/%s", folder);
-    const int n = scandir(path, &entries, NULL, alphasort);
-    for (int i = 0; i < n; i++) {
-        const size_t length = strlen(entries[i]->d_name);
-        assert_true(n_files < MOST_FILES);
-        if (length > 5 && !strcmp(entries[i]->d_name + length - 5, ".yaml"))
-            snprintf(files[n_files++], sizeof files[0], "%.120s/%.120s", path, entries[i]->d_name);
-        free(entries[i]);
-    }
-    if (n >= 0) free(entries);
-}
+static support_shipped shipped;
 
 /* ---- a world under way ---- */
 
@@ -308,7 +290,7 @@ static void one_draw(void **state) {
     static any_leaf leaves[ANY_MOST_LEAVES];
     static char text[MOST_SET][ANY_BYTES];
     any_draw d = {.seed = any_seed, .number = any_number};
-    const char *file = files[any_below(&d, (uint32_t)n_files)], *set[MOST_SET];
+    const char *file = shipped.files[any_below(&d, (uint32_t)shipped.n)], *set[MOST_SET];
     lud_error error = {0};
     lud_scenario *scenario = NULL;
     print_message("%s", file);
@@ -345,9 +327,6 @@ static void worlds_keep_their_promises(void **state) {
 }
 
 int main(int n, char **arguments) {
-    list_files("multigrid");
-    list_files("particle");
-    list_files("proof");
-    list_files("tribes");
+    support_list_shipped(&shipped);
     return any_main(n, arguments, worlds_keep_their_promises, one_draw, NULL, NULL);
 }

@@ -1,6 +1,5 @@
 /* States of every world: those that a world makes are states, whatever else is in a file is refused or can be
  * gone on from. And properties of worlds that small changes to their code would break. */
-#include <dirent.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -17,26 +16,11 @@
 #include "sim/particle/particle.h"
 #include "sim/proof/proof_model.h"
 #include "sim/scenario.h"
+#include "sim/support_shipped.h"
 
-enum { ENVS = 3, STEPS = 25, CHANGES = 60, MAX_FILES = 200 };
+enum { ENVS = 3, STEPS = 25, CHANGES = 60 };
 
-static char files[MAX_FILES][256];
-static int n_files;
-
-/* Scenarios that ship; those of other worlds need files that do not. */
-static void list_files(const char *folder) {
-    char path[256];
-    snprintf(path, sizeof path, LUDUS_SOURCE_DIR "/scenarios/%s", folder);
-    struct dirent **entries;
-    const int n = scandir(path, &entries, NULL, alphasort);
-    for (int i = 0; i < n; i++) {
-        const size_t length = strlen(entries[i]->d_name);
-        if (length > 5 && !strcmp(entries[i]->d_name + length - 5, ".yaml") && n_files < MAX_FILES)
-            snprintf(files[n_files++], sizeof files[0], "%.120s/%.120s", path, entries[i]->d_name);
-        free(entries[i]);
-    }
-    if (n >= 0) free(entries);
-}
+static support_shipped shipped;
 
 typedef struct bed {
     lud_scenario *scenario;
@@ -85,15 +69,15 @@ static void step(bed *b, uint32_t t) {
 static void worlds_make_states(void **state) {
     (void)state;
     int n_worlds = 0;
-    for (int k = 0; k < n_files; k++) {
+    for (int k = 0; k < shipped.n; k++) {
         bed b;
         lud_error error = {0};
-        if (!open_bed(files[k], &b)) continue;
+        if (!open_bed(shipped.files[k], &b)) continue;
         assert_non_null(b.model->world->check_state);
         n_worlds++;
         for (uint32_t t = 0; t < STEPS; t++) {
             if (lud_world_check_states(b.model, ENVS, b.batch->states, &error))
-                fail_msg("%s, step %u: %s", files[k], t, error.text);
+                fail_msg("%s, step %u: %s", shipped.files[k], t, error.text);
             step(&b, t);
         }
         close_bed(&b);
@@ -106,9 +90,9 @@ static void worlds_make_states(void **state) {
 static void goals_do_not_depend_on_the_clock(void **state) {
     (void)state;
     int64_t achieved = 0, open = 0;
-    for (int k = 0; k < n_files; k++) {
+    for (int k = 0; k < shipped.n; k++) {
         bed b;
-        if (!open_bed(files[k], &b)) continue;
+        if (!open_bed(shipped.files[k], &b)) continue;
         const lud_world *world = b.model->world;
         const lud_layout *layout = &b.model->layout;
         uint8_t *other = calloc(1, layout->state_bytes);
@@ -136,9 +120,9 @@ static void goals_do_not_depend_on_the_clock(void **state) {
 static void other_states_are_refused_or_borne(void **state) {
     (void)state;
     int refused = 0, borne = 0;
-    for (int k = 0; k < n_files; k++) {
+    for (int k = 0; k < shipped.n; k++) {
         bed b;
-        if (!open_bed(files[k], &b)) continue;
+        if (!open_bed(shipped.files[k], &b)) continue;
         const size_t bytes = b.model->layout.state_bytes;
         uint8_t *kept = malloc(bytes * ENVS);
         for (uint32_t c = 0; c < CHANGES; c++) {
@@ -412,13 +396,7 @@ static void outside_is_a_wall(void **state) {
 }
 
 int main(void) {
-    list_files("multigrid");
-    list_files("particle");
-    list_files("proof");
-    list_files("tribes");
-    list_files("empo");
-    list_files("empo/far");
-    list_files("empo/beyond");
+    support_list_shipped(&shipped);
     const struct CMUnitTest tests[] = {cmocka_unit_test(worlds_make_states),
                                        cmocka_unit_test(goals_do_not_depend_on_the_clock),
                                        cmocka_unit_test(other_states_are_refused_or_borne),
