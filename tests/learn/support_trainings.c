@@ -1,5 +1,6 @@
 #include "learn/support_trainings.h"
 
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -335,6 +336,24 @@ lud_status support_train(const lud_scenario *scenario, lud_learner *learner, con
     lud_carried_free(&carried);
     lud_arena_destroy(arena);
     return status;
+}
+
+void support_expect_same_evaluation(const lud_learner *learner, const double *a, const double *b) {
+    for (int i = 0; i < learner->n_evaluation_columns; i++) {
+        const char *name = learner->evaluation_columns[i].name;
+        if (!strstr(name, "seconds") && !(isnan(a[i]) && isnan(b[i])) && a[i] != b[i])
+            fail_msg("%s: %g, then %g", name, a[i], b[i]);
+    }
+}
+
+void support_tell(const support_bed *b) {
+    const lud_learner_kind *kind = b->learner->kind;
+    lud_error error = {0};
+    lud_text text = {0};
+    if (kind->inspect && kind->inspect(b->learner, &text, &error)) fail_msg("inspection: %s", error.text);
+    if (kind->report) kind->report(b->learner, &text);
+    assert_false(text.failed);
+    lud_text_free(&text);
 }
 
 lud_checkpoint *support_bed_save(support_bed *b) {

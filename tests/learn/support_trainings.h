@@ -44,6 +44,10 @@ void support_bed_iterate(const support_training *t, support_bed *b, double *row)
  */
 lud_status support_train(const lud_scenario *scenario, lud_learner *learner, const lud_train_options *options,
                          lud_train_result *result, lud_error *error);
+/* Two rows of the learner's evaluation say the same, but for what a clock fills. */
+void support_expect_same_evaluation(const lud_learner *learner, const double *a, const double *b);
+/* All that it has to say at its present state: inspection and report. */
+void support_tell(const support_bed *b);
 /* The learner's state; destroy it with lud_checkpoint_destroy. */
 lud_checkpoint *support_bed_save(support_bed *b);
 /* Every tensor of `part` is in `whole`, byte for byte; `what` begins the message of one that is not. */

@@ -84,21 +84,14 @@ static void use(const char *run, const support_bed *b) {
     lud_error error = {0};
     lud_scenario *scenario = NULL;
     lud_cast *cast = NULL;
-    lud_text text = {0};
     const lud_learner_kind *kind = b->learner->kind;
     double first[MOST_COLUMNS], second[MOST_COLUMNS];
     for (int i = 0; i < MOST_COLUMNS; i++) first[i] = second[i] = NAN;
     if (kind->evaluate &&
         (kind->evaluate(b->learner, first, &error) || kind->evaluate(b->learner, second, &error)))
         fail_msg("evaluation: %s", error.text);
-    for (int i = 0; i < b->learner->n_evaluation_columns; i++)
-        if (!strstr(b->learner->evaluation_columns[i].name, "seconds") &&
-            !(isnan(first[i]) && isnan(second[i])) && first[i] != second[i])
-            fail_msg("%s: %g, then %g", b->learner->evaluation_columns[i].name, first[i], second[i]);
-    if (kind->inspect && kind->inspect(b->learner, &text, &error)) fail_msg("inspection: %s", error.text);
-    if (kind->report) kind->report(b->learner, &text);
-    assert_false(text.failed);
-    lud_text_free(&text);
+    support_expect_same_evaluation(b->learner, first, second);
+    support_tell(b);
     lud_rollout played = {0};
     if (lud_run_scenario(run, NULL, &scenario, &error) ||
         lud_cast_create(scenario->model, scenario->policies, run, &cast, &error) ||

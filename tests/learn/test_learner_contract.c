@@ -51,16 +51,9 @@ static void look_at(const support_bed *b) {
         }
         lud_interrupt_at(0);
         assert_true(evaluated(b, second));
-        for (int i = 0; i < b->learner->n_evaluation_columns; i++)
-            if (!strstr(b->learner->evaluation_columns[i].name, "seconds") &&
-                !(isnan(first[i]) && isnan(second[i])))
-                assert_true(first[i] == second[i]);
+        support_expect_same_evaluation(b->learner, first, second);
     }
-    lud_text text = {0};
-    if (kind->inspect && kind->inspect(b->learner, &text, &error)) fail_msg("%s", error.text);
-    if (kind->report) kind->report(b->learner, &text);
-    assert_false(text.failed);
-    lud_text_free(&text);
+    support_tell(b);
     lud_policy *policy = NULL;
     if (kind->policy && kind->policy(b->learner, &policy, &error) == LUD_OK) lud_policy_destroy(policy);
 }
