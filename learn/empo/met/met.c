@@ -384,7 +384,7 @@ lud_status lud_empo_met_add(lud_empo_met *m, const uint8_t *state, int64_t *node
     const int level = lud_empo_met_level(m, state);
     if (m->slots[slot]) {
         *node = m->slots[slot] - 1;
-        if (level > m->highest[*node]) m->highest[*node] = level;
+        if (level > m->highest[*node] && !m->restoring) m->highest[*node] = level;
         return LUD_OK;
     }
     if (m->n == m->room) {
@@ -666,7 +666,7 @@ lud_status lud_empo_met_expand(lud_empo_met *m, int64_t node, lud_error *error) 
     return LUD_OK;
 }
 
-lud_status lud_empo_met_restore(lud_empo_met *m, lud_progress *progress, lud_error *error) {
+static lud_status restore_lists(lud_empo_met *m, lud_progress *progress, lud_error *error) {
     enum { BEAT = 256 };
     for (int64_t i = 0; i < m->n_expanded; i++) {
         const int64_t node = m->expanded[i];
@@ -675,6 +675,13 @@ lud_status lud_empo_met_restore(lud_empo_met *m, lud_progress *progress, lud_err
         LUD_TRY(list_successors(m, node, error));
     }
     return LUD_OK;
+}
+
+lud_status lud_empo_met_restore(lud_empo_met *m, lud_progress *progress, lud_error *error) {
+    m->restoring = true;
+    const lud_status status = restore_lists(m, progress, error);
+    m->restoring = false;
+    return status;
 }
 
 int64_t lud_empo_met_next(const lud_empo_met *m, int64_t node, int32_t joint_action, double uniform) {

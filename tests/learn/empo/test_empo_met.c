@@ -28,6 +28,16 @@ static const char bounded[] = THEORY SMALL
     "  human_prior: {type: random}\n  met_memory: 0.5M\n  exact_max_states: 0\n"
     "  restart_prob: 0.3\n  restart_steps: 4\n  restart_from: configurations\n  met_refresh: 9\n";
 
+/* Two people who want to pass a robot, and room for a part of the states. */
+static const char passage[] = "ludus: 1\nname: passage\nworld: multigrid\nmultigrid:\n  map: |\n"
+                              "    We We We We We We We\n    We Ay .. Ae .. Ay We\n"
+                              "    We We We .. We We We\n    We We We We We We We\n"
+                              "  max_steps: 6\n  actions: small\n"
+                              "goals:\n  - {rectangle: [1, 1, 2, 2]}\n  - {rectangle: [3, 1, 3, 2]}\n"
+                              "  - {rectangle: [4, 1, 5, 2]}\n";
+static const char rim[] = "learner: {type: empo-phase2, met_memory: 0.5M, num_training_steps: 60, "
+                          "updates_per_iteration: 10, batch_size: 6, hidden_dim: 8, goal_feature_dim: 4}\n";
+
 static uint32_t random_below(uint32_t i, uint32_t n) {
     return lud_below(lud_draw((lud_random_key){31, i}, 0, 0, LUD_PURPOSE_USER, 0).v[0], n);
 }
@@ -365,6 +375,8 @@ static void resume_equals_no_interruption(void **state) {
     (void)state;
     support_empo_assert_resumes(support_empo_corridor, small, 0, NULL, support_empo_path);
     support_empo_assert_resumes(support_empo_crowd, bounded, 0, NULL, support_empo_path);
+    /* long enough for states to occur earlier than they did when their successors were listed */
+    support_empo_assert_resumes(passage, rim, 0, NULL, support_empo_path);
 }
 
 /* The policy acts as the table says, and a learner that has only what acting needs does the same. */
