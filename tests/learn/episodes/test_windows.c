@@ -197,6 +197,33 @@ static void test_quantiles(void **state) {
     assert_true(column.q99 <= 0.99 && column.q99 > 0.99 - 1.1 / LUD_QUANTILE_BINS);
 }
 
+/* Every left edge is counted in its own bin, however its quotient is rounded. */
+static void test_bins(void **state) {
+    (void)state;
+    static const double ranges[][2] = {{0, 1}, {-3.7, 11.3}, {1e-3, 1.7e5}, {-0.1, 0.2}, {1e6, 1e6 + 7}};
+    const int64_t n = LUD_QUANTILE_BINS + 1;
+    double *x = malloc((size_t)n * sizeof *x);
+    assert_non_null(x);
+    for (size_t r = 0; r < sizeof ranges / sizeof *ranges; r++) {
+        const double from = ranges[r][0] - 1e-12, to = ranges[r][1] + 1e-12;
+        lud_statistics_sums sums;
+        lud_error error = {0};
+        x[0] = ranges[r][0];
+        for (int64_t bin = 1; bin < LUD_QUANTILE_BINS; bin++)
+            x[bin] = from + (double)bin * ((to - from) / LUD_QUANTILE_BINS);
+        x[n - 1] = ranges[r][1];
+        assert_int_equal(lud_statistics_sums_create(1, &sums, &error), LUD_OK);
+        lud_statistics_add(&sums, n, (lud_numbers){LUD_TENSOR_F64, x});
+        lud_statistics_begin_second(&sums, &sums);
+        lud_statistics_add(&sums, n, (lud_numbers){LUD_TENSOR_F64, x});
+        for (int64_t bin = 0; bin < LUD_QUANTILE_BINS; bin++)
+            if (sums.counts[bin] != 1 + (bin == LUD_QUANTILE_BINS - 1))
+                fail_msg("range %zu: bin %lld has %lld", r, (long long)bin, (long long)sums.counts[bin]);
+        lud_statistics_sums_destroy(&sums);
+    }
+    free(x);
+}
+
 static void test_normalising_is_undone(void **state) {
     (void)state;
     const lud_column_statistics column = {
@@ -344,6 +371,7 @@ int main(void) {
         cmocka_unit_test(test_merge_is_whole),
         cmocka_unit_test(test_rows_left_out),
         cmocka_unit_test(test_quantiles),
+        cmocka_unit_test(test_bins),
         cmocka_unit_test(test_normalising_is_undone),
         cmocka_unit_test(test_worlds_of_numbered_successors),
         cmocka_unit_test(test_idle_choice),

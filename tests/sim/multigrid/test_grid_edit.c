@@ -140,6 +140,28 @@ static void test_agents_change_numbers(void **state) {
     lud_grid_edit_close(edit);
 }
 
+/* A list of agents that nobody has written stands where the map does: in an ensemble in the section. */
+static void test_new_list_of_agents(void **state) {
+    (void)state;
+    static const struct {
+        const char *text, *list;
+    } documents[] = {{edit_bare, "We We We We\n  agents:\n    - {facing: north}\n"},
+                     {edit_ensemble, "multigrid:\n  agents:\n    - {facing: north}\n  ensemble:\n"}};
+    for (size_t i = 0; i < sizeof documents / sizeof *documents; i++) {
+        lud_error error = {0};
+        lud_grid_edit *edit = edit_open_text(documents[i].text, 0);
+        lud_grid_edit_world wanted;
+        assert_true(lud_grid_edit_copy(lud_grid_edit_get(edit), &wanted));
+        for (int cell = 0; cell < wanted.width * wanted.height; cell++)
+            if (wanted.agent[cell] == 0) wanted.things[cell].agent.direction = LUD_NORTH;
+        if (lud_grid_edit_apply(edit, &wanted, "turn", &error)) fail_msg("%s", error.text);
+        if (!strstr(lud_grid_edit_text(edit), documents[i].list)) fail_msg("%s", lud_grid_edit_text(edit));
+        edit_check_text(edit);
+        lud_grid_edit_world_free(&wanted);
+        lud_grid_edit_close(edit);
+    }
+}
+
 /* What is put below an agent leaves it who it is. */
 static void test_ground_below_agents(void **state) {
     (void)state;
@@ -757,6 +779,7 @@ int main(void) {
                                        cmocka_unit_test(test_what_is_picked_next),
                                        cmocka_unit_test(test_problems_of_keys_in_boxes),
                                        cmocka_unit_test(test_agents_change_numbers),
+                                       cmocka_unit_test(test_new_list_of_agents),
                                        cmocka_unit_test(test_ground_below_agents),
                                        cmocka_unit_test(test_moves_lose_nothing),
                                        cmocka_unit_test(test_new_codes_at_once),

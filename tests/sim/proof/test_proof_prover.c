@@ -153,6 +153,9 @@ static void check_base(uint64_t seed, bool safe, long *inside, long *outside) {
             if (in) {
                 assert_int_equal(lud_prover_tree(prover, &atom, &tree, &error), LUD_OK);
                 assert_true(lud_proof_tree_check(base, &atom, -1, &tree));
+                for (int32_t i = 0; i < tree.n; i++)
+                    assert_true(tree.nodes[i].n_children > 0 ? tree.nodes[i].first_child > i
+                                                             : tree.nodes[i].first_child == -1);
                 ++*inside;
             } else {
                 ++*outside;
