@@ -288,7 +288,6 @@ const char *lud_empo_learner_needs_replay(const lud_empo_learner_options *o) {
         const char *name;
     } all[] = {{o->use_lookup_tables, "use_lookup_tables"},
                {o->async_training, "async_training"},
-               {o->shares > 1, "shares"},
                {o->use_rnd, "use_rnd"},
                {o->use_count_based_curiosity, "use_count_based_curiosity"},
                {o->pi_r_mode != LUD_EMPO_DIRECT, "pi_r_mode: mcts"},

@@ -176,6 +176,17 @@ static const struct {
      "--set "
      "learner.hidden_dim=16 --set learner.shares=12",
      NULL},
+    /* all states met, and some of them: networks answer for the others */
+    {"met", "defaults/between.yaml",
+     "--set learner.use_lookup_tables=false --set learner.num_training_steps=160 --set "
+     "learner.updates_per_iteration=40 --set learner.batch_size=26 --set learner.hidden_dim=16 --set "
+     "learner.dropout=0.2 --set learner.shares=12",
+     NULL},
+    {"rim", "defaults/between.yaml",
+     "--set learner.met_memory=0.0005 --set learner.num_training_steps=160 --set "
+     "learner.updates_per_iteration=40 --set learner.batch_size=26 --set learner.hidden_dim=16 --set "
+     "learner.dropout=0.2 --set learner.shares=12",
+     "learner.num_training_steps=400"},
     /* a gate that draws, a critic */
     {"village", "tribes/village_gated.yaml",
      "--set learner.ticks=40 --set learner.ticks_per_iteration=10 --set run.environments=13 --set "

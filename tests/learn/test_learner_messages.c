@@ -238,8 +238,9 @@ static void test_empo(void **state) {
         GRID("We Ay Ae We") GOALS LEARNER("type: empo-phase2, batch_size: 8, shares: 9"), LUD_ERROR_INPUT,
         "test.yaml:5:10: learner.shares: 9 shares of 8 transitions for an update (batch_size); expected at "
         "least one for each");
-    expect(GRID("We Ay Ae We") GOALS LEARNER("type: empo-phase2, met_memory: 1, shares: 2"), LUD_ERROR_INPUT,
-           "test.yaml:5:10: shares belongs to training from a replay memory; expected met_memory: 0");
+    expect(GRID("We Ay Ae We") GOALS LEARNER("type: empo-phase2, met_memory: 1, use_rnd: true"),
+           LUD_ERROR_INPUT,
+           "test.yaml:5:10: use_rnd belongs to training from a replay memory; expected met_memory: 0");
     expect(GRID("We Ay Ae We") GOALS LEARNER("type: empo-phase2, batch_size: 9, buffer_size: 8"),
            LUD_ERROR_INPUT, "test.yaml:5:10: batch_size is 9; expected at most buffer_size, 8");
     expect(GRID("We Ay Ae We")

@@ -11,9 +11,8 @@
 
 #include "learn/support_trainings.h"
 
-/* What is drawn for a row within its share is another draw with other shares; states met are not shared. */
-static const char *const other_draws[] = {"empo, goals of X_h drawn", "empo, states met",
-                                          "empo, states met and forgotten"};
+/* What is drawn for a row within its share is another draw with other shares. */
+static const char *const other_draws[] = {"empo, goals of X_h drawn"};
 
 static bool is_left_out(const char *name) {
     for (size_t i = 0; i < sizeof other_draws / sizeof *other_draws; i++)

@@ -5,10 +5,17 @@
 
 #include "base/random.h"
 #include "learn/empo/networks/training.h"
+#include "learn/nn/shares.h"
 
 /* Updates that a batch is learned from where networks are asked for its targets: these cost much more than a
  * pass over them, and do not grow old so soon. */
 enum { KEPT = 4 };
+
+/* Squared errors of a share, summed up. */
+typedef struct loss_sums {
+    double v_h_e, v_r;
+} loss_sums;
+enum { N_SUMS = sizeof(loss_sums) / sizeof(double) };
 
 struct lud_empo_fit {
     lud_empo_values *values;
@@ -22,6 +29,7 @@ struct lud_empo_fit {
     lud_nn *net;
     lud_empo_graph graph;
     lud_empo_optimiser optimiser;
+    lud_shares shares; /* of the gradients */
     lud_empo_staging staging;
     lud_upload_batch upload;
     lud_arrays arrays;
@@ -79,6 +87,8 @@ lud_status lud_empo_fit_create(lud_empo_values *values, lud_empo_asker *asker,
                                        KEPT * t->n, KEPT * t->n * t->n_goals, &t->net, &t->graph, error);
     if (status == LUD_OK)
         status = lud_empo_optimiser_create(values->online, options, seed, &t->optimiser, error);
+    if (status == LUD_OK)
+        status = lud_shares_open(values->online, (int)options->shares, N_SUMS, &t->shares, error);
     if (status)
         lud_empo_fit_destroy(t);
     else
@@ -90,6 +100,7 @@ void lud_empo_fit_destroy(lud_empo_fit *t) {
     if (!t) return;
     lud_nn_destroy(t->net);
     lud_optimiser_destroy(t->optimiser.all);
+    lud_shares_close(&t->shares);
     lud_empo_staging_free(&t->staging);
     lud_upload_batch_end(&t->upload);
     lud_arrays_free(&t->arrays);
@@ -119,10 +130,13 @@ static uint64_t kept(const lud_empo_fit *t) {
     return lud_empo_met_complete(t->met) ? 1 : KEPT;
 }
 
-/* Targets and records of another batch. What the networks said of the rim when it was met may be long ago,
- * and a table whose rim is of all ages learns from the past: so they are asked again where the targets read
- * it. */
-static lud_status draw_batch(lud_empo_fit *t, int64_t step, lud_error *error) {
+bool lud_empo_fit_has_drawn(const lud_empo_fit *t, int64_t step) {
+    return t->n_drawn > (uint64_t)step;
+}
+
+/* What the networks said of the rim when it was met may be long ago, and a table whose rim is of all ages
+ * learns from the past: so they are asked again where the targets read it. */
+lud_status lud_empo_fit_draw(lud_empo_fit *t, int64_t step, lud_error *error) {
     const lud_empo_features *f = t->values->features;
     for (int64_t i = 0; i < t->n; i++) t->node[i] = draw_state(t, step, i, &t->level[i]);
     double shares;
@@ -142,11 +156,12 @@ static lud_status draw_batch(lud_empo_fit *t, int64_t step, lud_error *error) {
     return LUD_OK;
 }
 
-static void keep_loss(lud_empo_fit *t, int net, int64_t n) {
+/* The sum of n errors. */
+static double sum_of_loss(lud_empo_fit *t, int64_t n) {
     double sum = 0;
     lud_device_download(t->device, t->host, t->loss, (size_t)n * sizeof(float));
     for (int64_t i = 0; i < n; i++) sum += (double)t->host[i];
-    t->figures.loss[net] = sum / (double)n;
+    return sum;
 }
 
 /* States of the batches at hand. */
@@ -154,36 +169,58 @@ static int64_t rows_of(const lud_empo_fit *t) {
     return (int64_t)(t->n_drawn < kept(t) ? t->n_drawn : kept(t)) * t->n;
 }
 
-static void learn(lud_empo_fit *t, bool measure) {
+/* Gradients of the mean errors of `all` states from n of them, the first of which is `first`. */
+static lud_status learn(lud_empo_fit *t, int64_t first, int64_t n, int64_t all, bool measure,
+                        loss_sums *losses, lud_error *error) {
     const lud_ops *ops = t->device->ops;
     const lud_empo_graph *g = &t->graph;
-    const int64_t rows = rows_of(t), entries = rows * t->n_goals;
+    const int64_t entries = n * t->n_goals;
     const int of_v_r = t->options->log_space ? g->v_r_z : g->v_r;
+    lud_upload_batch_clear(&t->upload);
+    lud_empo_values_encode(t->values, &t->staging, n, n, t->records + first, NULL, n, t->n_goals);
+    lud_empo_staging_pack(&t->staging, n, entries, &t->upload);
+    lud_upload_batch_add(&t->upload, &t->to_v_h_e, t->v_h_e + first * t->n_goals,
+                         (size_t)entries * sizeof(float));
+    lud_upload_batch_add(&t->upload, &t->to_v_r, t->v_r + first, (size_t)n * sizeof(float));
+    if (!lud_upload_batch_send(&t->upload)) return lud_no_memory(error, "an update");
     lud_empo_staging_bind(&t->staging, t->net, g, 0, 0, entries);
-    lud_parameters_zero_gradients(t->values->online);
-    lud_nn_forward(t->net, rows, true);
+    lud_nn_forward(t->net, n, true);
     ops->mse_loss(t->device, entries, lud_nn_value(t->net, g->v_h_e), t->to_v_h_e, NULL,
-                  1.0 / (double)entries, t->loss, lud_nn_gradient(t->net, g->v_h_e), false);
-    if (measure) keep_loss(t, LUD_NET_V_H_E, entries);
-    if (t->options->log_space) ops->fill(t->device, rows, 0.0, lud_nn_gradient(t->net, g->v_r));
-    ops->mse_loss(t->device, rows, lud_nn_value(t->net, of_v_r), t->to_v_r, NULL, 1.0 / (double)rows, t->loss,
+                  1.0 / (double)(all * t->n_goals), t->loss, lud_nn_gradient(t->net, g->v_h_e), false);
+    if (measure) losses->v_h_e = sum_of_loss(t, entries);
+    if (t->options->log_space) ops->fill(t->device, n, 0.0, lud_nn_gradient(t->net, g->v_r));
+    ops->mse_loss(t->device, n, lud_nn_value(t->net, of_v_r), t->to_v_r, NULL, 1.0 / (double)all, t->loss,
                   lud_nn_gradient(t->net, of_v_r), false);
-    if (measure) keep_loss(t, LUD_NET_V_R, rows);
+    if (measure) losses->v_r = sum_of_loss(t, n);
     lud_nn_backward(t->net);
+    return LUD_OK;
 }
 
-lud_status lud_empo_fit_run(lud_empo_fit *t, int64_t step, const lud_empo_now *now, bool measure,
-                            lud_error *error) {
-    LUD_TRY(draw_batch(t, step, error));
-    const int64_t rows = rows_of(t), entries = rows * t->n_goals;
-    lud_upload_batch_clear(&t->upload);
-    lud_empo_values_encode(t->values, &t->staging, rows, rows, t->records, NULL, rows, t->n_goals);
-    lud_empo_staging_pack(&t->staging, rows, entries, &t->upload);
-    lud_upload_batch_add(&t->upload, &t->to_v_h_e, t->v_h_e, (size_t)entries * sizeof(float));
-    lud_upload_batch_add(&t->upload, &t->to_v_r, t->v_r, (size_t)rows * sizeof(float));
-    if (!lud_upload_batch_send(&t->upload)) return lud_no_memory(error, "an update");
-    lud_nn_set_step(t->net, t->seed, (uint32_t)step);
-    learn(t, measure);
+/* The gradients of all shares. */
+static lud_status add_gradients(lud_empo_fit *t, int64_t step, bool measure, lud_error *error) {
+    lud_shares *shares = &t->shares;
+    const int64_t rows = rows_of(t);
+    loss_sums all;
+    lud_status status = LUD_OK;
+    lud_shares_begin(shares);
+    for (int s = shares->first; s < shares->end && !status; s++) {
+        const int64_t first = lud_share_begin(rows, shares->n, s),
+                      n = lud_share_begin(rows, shares->n, s + 1) - first;
+        loss_sums own = {0};
+        lud_nn_set_step(t->net, lud_shares_seed(t->seed, s), (uint32_t)step);
+        status = learn(t, first, n, rows, measure, &own, error);
+        lud_shares_keep(shares, s, 1.0, (const double *)&own);
+    }
+    LUD_TRY(lud_shares_add(shares, status, (double *)&all, error));
+    if (!measure) return LUD_OK;
+    t->figures.loss[LUD_NET_V_H_E] = all.v_h_e / (double)(rows * t->n_goals);
+    t->figures.loss[LUD_NET_V_R] = all.v_r / (double)rows;
+    return LUD_OK;
+}
+
+lud_status lud_empo_fit_learn(lud_empo_fit *t, int64_t step, const lud_empo_now *now, bool measure,
+                              lud_error *error) {
+    LUD_TRY(add_gradients(t, step, measure, error));
     for (int net = 0; net < LUD_EMPO_NETS; net++) {
         const int group = t->optimiser.groups[net];
         if (group < 0) continue;

@@ -5,6 +5,7 @@
 
 #include "base/number.h"
 #include "base/progress.h"
+#include "base/ranks/ranks.h"
 
 /* States that are expanded in the hope that this is all: some minutes' work. */
 enum { MOST_CLOSED = 2000000 };
@@ -17,6 +18,16 @@ enum { SWEPT_AT_ONCE = 1 << 15 };
 
 /* Changes of worth below this share of it are not handed on while the rim is a network's anyway. */
 static const double tolerance = 1e-4;
+
+static lud_status agree(const lud_empo_met_training *t, lud_status status, lud_error *error) {
+    return lud_ranks_agree(t->asker.values->device->ranks, status, error);
+}
+
+/* Processes go on together, unless one of them is to stop. */
+static lud_status beat(const lud_empo_met_training *t, lud_progress *progress, double part,
+                       lud_error *error) {
+    return agree(t, lud_progress_beat(progress, part, error), error);
+}
 
 lud_status lud_empo_met_training_create(const lud_empo_features *features,
                                         const lud_empo_learner_options *options, const lud_empo_prior *prior,
@@ -58,8 +69,10 @@ void lud_empo_met_training_destroy(lud_empo_met_training *t) {
 
 lud_status lud_empo_met_training_begin(lud_empo_met_training *t, lud_progress *progress, lud_error *error) {
     bool closed;
-    if (t->tried) return lud_empo_met_restore(t->met, progress, error);
-    LUD_TRY(lud_empo_met_close(t->met, t->model, t->seed, MOST_CLOSED, progress, &closed, error));
+    lud_status status =
+        t->tried ? lud_empo_met_restore(t->met, progress, error)
+                 : lud_empo_met_close(t->met, t->model, t->seed, MOST_CLOSED, progress, &closed, error);
+    LUD_TRY(agree(t, status, error));
     t->tried = true;
     return LUD_OK;
 }
@@ -69,24 +82,33 @@ lud_status lud_empo_met_training_begin(lud_empo_met_training *t, lud_progress *p
 static lud_status sweep(lud_empo_met_training *t, lud_progress *progress, double part, lud_error *error) {
     for (int64_t n; (n = lud_empo_met_sweep(t->met, tolerance, SWEPT_AT_ONCE)) > 0;) {
         t->swept += n;
-        LUD_TRY(lud_progress_beat(progress, part, error));
+        LUD_TRY(beat(t, progress, part, error));
     }
     t->rest = t->swept;
     t->swept = 0;
     return LUD_OK;
 }
 
-lud_status lud_empo_met_training_act(lud_empo_met_training *t, const lud_empo_now *now, double *credit,
-                                     lud_progress *progress, double part, lud_error *error) {
+static lud_status act(lud_empo_met_training *t, const lud_empo_now *now, double *credit,
+                      lud_progress *progress, double part, lud_error *error) {
     if (lud_empo_met_complete(t->met)) return LUD_OK; /* nothing is left to be met */
     if (t->rest == 0) LUD_TRY(sweep(t, progress, part, error));
     while (*credit < 1.0 || lud_empo_met_get(t->met).expanded == 0) {
-        LUD_TRY(lud_progress_beat(progress, part, error));
+        LUD_TRY(beat(t, progress, part, error));
         LUD_TRY(lud_empo_actor_step(t->actor, now, tolerance, error));
         *credit += t->options->training_steps_per_env_step * (double)t->options->environments;
     }
     *credit -= 1.0;
     return LUD_OK;
+}
+
+lud_status lud_empo_met_training_act(lud_empo_met_training *t, int64_t step, const lud_empo_now *now,
+                                     double *credit, lud_progress *progress, double part, lud_error *error) {
+    LUD_TRY(beat(t, progress, part, error));
+    if (lud_empo_fit_has_drawn(t->fit, step)) return LUD_OK;
+    lud_status status = act(t, now, credit, progress, part, error);
+    if (status == LUD_OK) status = lud_empo_fit_draw(t->fit, step, error);
+    return agree(t, status, error);
 }
 
 /* Asks the networks again about some states at the rim, in turn. */
@@ -102,16 +124,21 @@ static lud_status refresh(lud_empo_met_training *t, int64_t n, lud_error *error)
     return lud_empo_ask_nodes(&t->asker, found, t->rim, error);
 }
 
-lud_status lud_empo_met_training_step(lud_empo_met_training *t, int64_t step, const lud_empo_now *now,
-                                      bool measure, lud_error *error) {
-    LUD_TRY(lud_empo_fit_run(t->fit, step, now, measure, error));
-    if (lud_empo_met_complete(t->met)) return LUD_OK;
+/* The states at the rim that an update is due. */
+static lud_status refresh_rim(lud_empo_met_training *t, lud_error *error) {
     int n_knots;
+    if (lud_empo_met_complete(t->met)) return LUD_OK;
     (void)lud_empo_met_knots(t->met, &n_knots);
     LUD_TRY(refresh(t, (t->options->met_refresh + n_knots - 1) / n_knots, error));
     const int64_t done = 1 + SWEPT_AN_UPDATE / lud_joint_action_count(&t->model->layout);
     t->rest = t->rest > done ? t->rest - done : 0;
     return LUD_OK;
+}
+
+lud_status lud_empo_met_training_step(lud_empo_met_training *t, int64_t step, const lud_empo_now *now,
+                                      bool measure, lud_error *error) {
+    LUD_TRY(lud_empo_fit_learn(t->fit, step, now, measure, error));
+    return agree(t, refresh_rim(t, error), error);
 }
 
 /* States at the rim that look-ahead from expanded states counts: wanted[n of the states]. */
@@ -121,7 +148,7 @@ static lud_status find_wanted(lud_empo_met_training *t, uint8_t *wanted, lud_pro
     const int64_t n = lud_empo_met_get(t->met).expanded;
     for (int64_t i = 0; i < n; i++) {
         const int64_t node = lud_empo_met_expanded_at(t->met, i);
-        if (i % BEAT == 0) LUD_TRY(lud_progress_beat(progress, 1.0, error));
+        if (i % BEAT == 0) LUD_TRY(beat(t, progress, 1.0, error));
         lud_empo_mark_asked_after(&t->asker, node, wanted);
     }
     return LUD_OK;
@@ -136,7 +163,7 @@ static lud_status ask_wanted(lud_empo_met_training *t, const uint8_t *wanted, lu
         for (; node < n && found < each; node++)
             if (wanted[node]) t->rim[found++] = (uint32_t)node;
         lud_progress_stage(progress, "what lies at the rim asked for", (double)node / (double)n);
-        LUD_TRY(lud_progress_beat(progress, 1.0, error));
+        LUD_TRY(beat(t, progress, 1.0, error));
         LUD_TRY(lud_empo_ask_nodes(&t->asker, found, t->rim, error));
     }
     return LUD_OK;
@@ -150,7 +177,7 @@ static lud_status sweep_all(lud_empo_met_training *t, lud_progress *progress, lu
     for (int64_t n; (n = lud_empo_met_sweep(t->met, 0.0, SWEPT_AT_ONCE)) > 0;) {
         done += (double)n;
         lud_progress_stage(progress, "all values computed anew", done / all);
-        LUD_TRY(lud_progress_beat(progress, 1.0, error));
+        LUD_TRY(beat(t, progress, 1.0, error));
     }
     return LUD_OK;
 }
@@ -162,7 +189,8 @@ lud_status lud_empo_met_training_finish(lud_empo_met_training *t, lud_progress *
         wanted ? find_wanted(t, wanted, progress, error) : lud_no_memory(error, "states at the rim");
     if (!status) status = ask_wanted(t, wanted, progress, error);
     free(wanted);
-    return status ? status : sweep_all(t, progress, error);
+    if (status == LUD_OK) status = sweep_all(t, progress, error);
+    return agree(t, status, error);
 }
 
 void lud_empo_met_training_visit(lud_empo_met_training *t, bool policy, lud_checkpoint *checkpoint) {

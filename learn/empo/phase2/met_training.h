@@ -34,9 +34,10 @@ void lud_empo_met_training_destroy(lud_empo_met_training *training);
 /* What comes before the first training step, also of a resumed run. */
 lud_status lud_empo_met_training_begin(lud_empo_met_training *training, lud_progress *progress,
                                        lud_error *error);
-/* Acting that training step number `step` is due, by `credit` that is counted on; and the step. */
-lud_status lud_empo_met_training_act(lud_empo_met_training *training, const lud_empo_now *now, double *credit,
-                                     lud_progress *progress, double part, lud_error *error);
+/* Acting that training step number `step` is due, by `credit` that is counted on; and the step. Processes do
+ * the same but for gradients, of which each has its shares. */
+lud_status lud_empo_met_training_act(lud_empo_met_training *training, int64_t step, const lud_empo_now *now,
+                                     double *credit, lud_progress *progress, double part, lud_error *error);
 lud_status lud_empo_met_training_step(lud_empo_met_training *training, int64_t step, const lud_empo_now *now,
                                       bool measure, lud_error *error);
 /* After the last step: what is left behind agrees with the networks as they are then, everywhere.

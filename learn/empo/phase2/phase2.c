@@ -381,8 +381,7 @@ static lud_status iterate_met(phase2 *p, double *row, lud_error *error) {
     while (p->step < end) {
         const double part = begun + (1.0 - begun) * (double)(p->step - first) / (double)(end - first);
         const lud_empo_now now = lud_empo_stages_at(stages, p->step);
-        LUD_TRY(lud_progress_beat(p->base.progress, part, error));
-        LUD_TRY(lud_empo_met_training_act(p->met, &now, &p->credit, p->base.progress, part, error));
+        LUD_TRY(lud_empo_met_training_act(p->met, p->step, &now, &p->credit, p->base.progress, part, error));
         LUD_TRY(lud_empo_met_training_step(p->met, p->step, &now, p->step + 1 == end, error));
         p->step++;
     }
