@@ -96,8 +96,9 @@ python-packages: install-deps
 	echo "python-packages: could not be installed; the tests of the Python package are skipped"
 
 # The rest: format, the long tests, the examples in Python, programs that read our data sets, clang-tidy, the suite under address and
-# undefined-behaviour sanitizers, the parallel parts under the thread sanitizer, libFuzzer on every fuzz target, half a minute of chaos.
-test-all: test-format test-long test-examples test-readers test-tidy test-sanitize test-threads test-fuzz test-chaos-short
+# undefined-behaviour sanitizers with a moment of every fuzz target, the parallel parts under the thread sanitizer, half a minute of
+# chaos.
+test-all: test-format test-long test-examples test-readers test-tidy test-sanitize test-threads test-chaos-short
 
 install-deps-test:
 	@bash cmake/install-deps.sh --test
@@ -120,13 +121,14 @@ test-readers: build python-readers
 test-tidy: build
 	@bash cmake/tidy.sh $(BUILD)
 
-# Six tests repeat what others have too, for many minutes under sanitizers: they run in test-long only.
+# Seven tests repeat what others have too, for many minutes under sanitizers: they run in test-long only.
 test-sanitize: install-deps-test
 	@cmake --preset asan-ubsan >/dev/null
 	@cmake --build --preset asan-ubsan
 	ASAN_OPTIONS=detect_stack_use_after_return=1 UBSAN_OPTIONS=print_stacktrace=1 \
 	LSAN_OPTIONS=suppressions=$(CURDIR)/cmake/leaks.supp:print_suppressions=0 \
 	$(CTEST) --test-dir build/asan-ubsan -E '^(cli/documents/test_documents|cli/test_first_hour|cli/documents/test_guide|cli/test_hosts|cli/test_ranks|cli/test_transcripts|learn/test_defaults)$$'
+	@bash cmake/fuzz.sh build/asan-ubsan 20000 9
 
 test-threads: install-deps-test
 	@cmake --preset tsan >/dev/null
@@ -184,6 +186,7 @@ test-events: install-deps-test
 	@cmake --build build/asan-ubsan --target ludus random_events
 	@python3 tests/endurance/soak.py build/asan-ubsan --minutes $(MINUTES) --seed $(SEED) --only events
 
+# Every target with libFuzzer, which looks for inputs that take new ways, for ten seconds.
 test-fuzz: build-fuzz
 	@bash cmake/fuzz.sh build/fuzz 20000 9
 

@@ -1,6 +1,6 @@
 // Blocks one after another, in a drawn order; the threads of a block are fibers. A thread runs until it meets
 // others; the warp that goes on is drawn, and so is the order of its lanes, so that a missing barrier changes
-// results.
+// results. Who waits or ends hands over to the next lane of the warp itself, the last one to the scheduler.
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -62,13 +62,16 @@ asm(".text\n"
     "    movq %rsp, (%rdi)\n"
     "    movq %rsi, %rsp\n"
     "    popq %r15\n    popq %r14\n    popq %r13\n    popq %r12\n    popq %rbx\n    popq %rbp\n"
-    "    ret\n"
+    "    popq %rcx\n    jmpq *%rcx\n" // no `ret`: the processor would expect it to go back to its own call
     ".size emulation_switch, . - emulation_switch\n");
 #endif
 
 void arrive(const context *here); // tells the address sanitizer where the thread runs now
 
+const context *left; // by the last switch
+
 void switch_context(context *from, context *to) {
+    left = from;
 #ifdef ADDRESS_SANITIZER
     __sanitizer_start_switch_fiber(&from->fake_stack, to->bottom, to->bytes);
 #endif
@@ -83,7 +86,41 @@ void switch_context(context *from, context *to) {
 // A worker runs threads to their end, one after another; a thread that has to wait keeps its worker.
 struct worker {
     context own;
-    bool idle;
+};
+
+// ---- drawn orders
+
+uint64_t random_state;
+
+uint64_t next_random() { // Steele, Lea and Flood, "Fast splittable pseudorandom number generators", 2014
+    uint64_t z = random_state += 0x9e3779b97f4a7c15u;
+    z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
+    z = (z ^ z >> 27) * 0x94d049bb133111ebu;
+    return z ^ z >> 31;
+}
+uint64_t below(uint64_t n) {
+    return next_random() % n;
+}
+
+uint64_t common_divisor(uint64_t a, uint64_t b) {
+    return b == 0 ? a : common_divisor(b, a % b);
+}
+
+// The numbers below n in a drawn order, without a list: start, start + step, ... modulo n, step without
+// divisor of n.
+struct order {
+    uint64_t n, step, now;
+    explicit order(uint64_t n_ = 0) : n(n_), step(1), now(n_ > 1 ? below(n_) : 0) {
+        if (n < 3) return;
+        do step = 1 + below(n - 1);
+        while (common_divisor(step, n) != 1);
+    }
+    uint64_t next() {
+        uint64_t value = now;
+        now += step;
+        if (now >= n) now -= n;
+        return value;
+    }
 };
 
 // ---- the block that runs
@@ -111,7 +148,10 @@ struct block_run {
     std::vector<std::unique_ptr<worker>> workers, abandoned;
     std::vector<worker *> free_workers;
     std::vector<char> shared;
-    uint64_t random;
+    struct {
+        order lanes;
+        int warp, n_lanes, taken;
+    } turn; // of the warp that goes on: every lane once
 };
 
 block_run run;
@@ -121,7 +161,7 @@ void arrive(const context *here) {
     const void *bottom = nullptr;
     size_t bytes = 0;
     __sanitizer_finish_switch_fiber(here->fake_stack, &bottom, &bytes);
-    if (here != &run.scheduler) {
+    if (left == &run.scheduler) {
         run.scheduler.bottom = bottom;
         run.scheduler.bytes = bytes;
     }
@@ -129,37 +169,6 @@ void arrive(const context *here) {
     (void)here;
 #endif
 }
-
-uint64_t next_random() { // Steele, Lea and Flood, "Fast splittable pseudorandom number generators", 2014
-    uint64_t z = run.random += 0x9e3779b97f4a7c15u;
-    z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
-    z = (z ^ z >> 27) * 0x94d049bb133111ebu;
-    return z ^ z >> 31;
-}
-uint64_t below(uint64_t n) {
-    return next_random() % n;
-}
-
-uint64_t common_divisor(uint64_t a, uint64_t b) {
-    return b == 0 ? a : common_divisor(b, a % b);
-}
-
-// The numbers below n in a drawn order, without a list: start, start + step, ... modulo n, step without
-// divisor of n.
-struct order {
-    uint64_t n, step, now;
-    explicit order(uint64_t n_) : n(n_), step(1), now(n_ > 1 ? below(n_) : 0) {
-        if (n < 3) return;
-        do step = 1 + below(n - 1);
-        while (common_divisor(step, n) != 1);
-    }
-    uint64_t next() {
-        uint64_t value = now;
-        now += step;
-        if (now >= n) now -= n;
-        return value;
-    }
-};
 
 void complain(const char *what, int at) {
     if (run.failed) return;
@@ -177,12 +186,23 @@ void place(int at) {
                        : dim3(t % size.x, t / size.x % size.y, t / size.x / size.y);
 }
 
+void go_on(context *from);
+
+void end_thread(int at) {
+    thread &t = run.threads[at];
+    run.free_workers.push_back(t.on);
+    t.on = nullptr;
+    warp &own = run.warps[at / WARP_LANES];
+    own.runnable &= ~(1u << at % WARP_LANES);
+    own.done |= 1u << at % WARP_LANES;
+}
+
 void work(worker *self) {
     arrive(&self->own);
     for (;;) {
         (*run.body)();
-        self->idle = true; // the scheduler names the next thread
-        switch_context(&self->own, &run.scheduler);
+        end_thread(run.current);
+        go_on(&self->own);
     }
 }
 
@@ -222,8 +242,23 @@ worker *new_worker() {
     return run.workers.back().get();
 }
 
-// Runs thread `at` until it waits or ends.
-void resume(int at) {
+// The next thread of the warp that can run; -1 when all have had their turn.
+int next_thread() {
+    while (run.turn.taken < run.turn.n_lanes && !run.failed) {
+        int lane = (int)run.turn.lanes.next();
+        ++run.turn.taken;
+        if (run.warps[run.turn.warp].runnable >> lane & 1) return run.turn.warp * WARP_LANES + lane;
+    }
+    return -1;
+}
+
+// Hands over to the next thread of the warp, or to the scheduler; returns when `from` is to run again.
+void go_on(context *from) {
+    int at = next_thread();
+    if (at < 0) {
+        if (from != &run.scheduler) switch_context(from, &run.scheduler);
+        return;
+    }
     thread &t = run.threads[at];
     place(at);
     if (!t.on) {
@@ -232,20 +267,12 @@ void resume(int at) {
         run.free_workers.pop_back();
         start_of_work = t.on;
     }
-    worker *w = t.on;
-    w->idle = false;
-    switch_context(&run.scheduler, &w->own);
-    if (!w->idle) return;
-    run.free_workers.push_back(w);
-    t.on = nullptr;
-    warp &own = run.warps[at / WARP_LANES];
-    own.runnable &= ~(1u << at % WARP_LANES);
-    own.done |= 1u << at % WARP_LANES;
+    if (&t.on->own != from) switch_context(from, &t.on->own);
 }
 
 // The running thread gives way until it is runnable again.
 void wait() {
-    switch_context(&run.threads[run.current].on->own, &run.scheduler);
+    go_on(&run.threads[run.current].on->own);
 }
 
 // The meeting of the lanes in `mask` is complete: gives each its result.
@@ -302,14 +329,10 @@ bool finish_barrier() {
 
 // Every runnable lane once, in a drawn order.
 void run_warp(int number) {
-    warp &w = run.warps[number];
-    int first = number * WARP_LANES,
-        lanes = run.n_threads - first < WARP_LANES ? run.n_threads - first : WARP_LANES;
-    order turn((uint64_t)lanes);
-    for (int k = 0; k < lanes && !run.failed; ++k) {
-        int lane = (int)turn.next();
-        if (w.runnable >> lane & 1) resume(first + lane);
-    }
+    int left_over = run.n_threads - number * WARP_LANES;
+    int lanes = left_over < WARP_LANES ? left_over : WARP_LANES;
+    run.turn = {order((uint64_t)lanes), number, lanes, 0};
+    go_on(&run.scheduler);
 }
 
 void run_block() {
@@ -345,7 +368,7 @@ void *dynamic_shared() {
     return run.shared.data();
 }
 void seed_order(uint64_t seed) {
-    run.random = seed;
+    random_state = seed;
 }
 
 uint64_t meet(meeting kind, unsigned mask, uint64_t value, int parameter) {

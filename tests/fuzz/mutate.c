@@ -1,6 +1,6 @@
 /* Runs a fuzz target without libFuzzer: every file of the seed folders as it is, then inputs that are seeds
- * with a few random changes. Any compiler can build it, so the suite has a short run of every target; the
- * long ones, which learn from coverage and look with sanitizers, are libFuzzer's (`make test-fuzz`).
+ * with a few random changes. Any compiler can build it, so the suite has a short run of every target, with
+ * and without sanitizers; the long ones, which learn from coverage, are libFuzzer's (`make test-fuzz`).
  *
  *     fuzz_map -runs=200 -seed=1 -max_total_time=20 -max_len=8192 -artifact_prefix=crash- FOLDER...
  *
