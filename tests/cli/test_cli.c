@@ -436,7 +436,7 @@ static void check_pictures(const char *folder, const char *run) {
     static const int widths[] = {640, 640, 920}; /* curves stand beside the world */
     for (int k = 0; k < 3; k++) {
         r = LUDUS("record", run, "-o", path, "-f", "1", "--steps", "2", "--overlay", overlays[k], "--json",
-                  "-q");
+                  "-q", "--set", "particle.graph.edge_distance=1");
         json_t *root = json_of(&r);
         assert_int_equal(number(root, "width"), widths[k]);
         json_decref(root);
@@ -483,9 +483,9 @@ static void test_eval_json(void **state) {
     snprintf(run, sizeof run, "%s/run", folder);
     program_result r =
         LUDUS("train", "scenarios/particle/navigation_5.yaml", "-o", run, "-q", "--set", "particle.agents=2",
-              "--set", "run.environments=2", "--set", "learner.steps=100", "--set",
-              "learner.evaluation_episodes=2", "--set", "learner.hidden_size=8", "--set",
-              "learner.graph={hidden_size: 4, heads: 1, embed_hidden_size: 4, layers: 0}");
+              "--set", "particle.graph.edge_distance=0.3", "--set", "run.environments=2", "--set",
+              "learner.steps=100", "--set", "learner.evaluation_episodes=2", "--set", "learner.hidden_size=8",
+              "--set", "learner.graph={hidden_size: 4, heads: 1, embed_hidden_size: 4, layers: 0}");
     if (r.exit_code != 0) fail_msg("%s", r.err);
     program_free(&r);
 

@@ -34,7 +34,8 @@ static int set_up(void **state) {
     snprintf(kge_run, sizeof kge_run, "%s/kge", folder);
     snprintf(proof_run, sizeof proof_run, "%s/proof", folder);
     succeed(LUDUS("train", "scenarios/particle/navigation_5.yaml", "-o", mad_run, "-q", "--set",
-                  "particle.agents=2", "--set", "run.environments=2", "--set", "learner.steps=100", "--set",
+                  "particle.agents=2", "--set", "particle.graph.edge_distance=0.3", "--set",
+                  "run.environments=2", "--set", "learner.steps=100", "--set",
                   "learner.evaluation_episodes=2", "--set", "learner.hidden_size=8", "--set",
                   "learner.graph={hidden_size: 4, heads: 1, embed_hidden_size: 4, layers: 0}"));
     succeed(LUDUS("train", FAMILY, "-o", kge_run, "-q", "--set",
