@@ -132,15 +132,18 @@ static void close_loop(closed_loop *c) {
     free(c->measures);
 }
 
-static lud_status open_loop(closed_loop *c, const lud_scenario *trained, const lud_scenario *scenario,
-                            const lud_mappo_play *play, lud_error *error) {
+static lud_status open_loop(closed_loop *c, const lud_scenario *trained, const lud_mappo_loop_case *asked,
+                            lud_error *error) {
+    const lud_scenario *scenario = asked->scenario;
     const lud_model *model = scenario->model;
+    if (!lud_mappo_has_goals(model))
+        return lud_invalid(error, "a closed loop needs a particle world in which everybody has a goal");
     c->error = lud_measure_find(&model->layout, "error");
     c->collisions = lud_measure_find(&model->layout, "collisions");
     c->measures = calloc((size_t)model->layout.n_measures, sizeof *c->measures);
     if (!c->measures) return lud_no_memory(error, "a closed loop");
     lud_status status = lud_cast_create_open(model, scenario->policies, scenario->path, &c->cast, error);
-    if (!status) status = lud_mappo_join_as(trained, scenario, play, c->cast, error);
+    if (!status) status = lud_mappo_join_as(trained, scenario, &asked->play, c->cast, error);
     if (!status) status = lud_cast_complete(c->cast, error);
     if (!status)
         status = lud_runner_create(model, c->cast, LUD_MAPPO_LOOP_ENVIRONMENTS, (uint64_t)scenario->run.seed,
@@ -171,34 +174,51 @@ static void look(closed_loop *c, int t, int n_steps, lud_mappo_loop *loop) {
     loop->error_norm[t] = sum / batch->n_envs;
 }
 
-lud_status lud_mappo_run_loop(const lud_scenario *trained, const lud_scenario *scenario,
-                              const lud_mappo_play *play, int n_steps, lud_mappo_loop *loop,
-                              lud_error *error) {
-    *loop = (lud_mappo_loop){.error_norm = loop->error_norm};
-    if (!lud_mappo_has_goals(scenario->model))
-        return lud_invalid(error, "a closed loop needs a particle world in which everybody has a goal");
-    closed_loop c = {0};
-    lud_status status = open_loop(&c, trained, scenario, play, error);
-    if (!status) {
-        lud_runner_start(&c.runner);
-        const lud_parameters *parameters = lud_mappo_policy_parameters(lud_cast_get(c.cast, 0));
-        loop->largest_eigenvalue = loop->gain_bound = NAN;
-        if (has_block(parameters, blocks[0])) {
-            loop->largest_eigenvalue = lud_mappo_largest_eigenvalue(parameters);
-            loop->gain_bound = lud_mappo_gain_bound(parameters);
-        }
-        look(&c, 0, n_steps, loop);
-        for (int t = 1; t <= n_steps && !status; t++) {
-            lud_runner_step(&c.runner);
-            look(&c, t, n_steps, loop);
-            status = lud_interrupt_check(error);
-        }
-        const int n_free = c.runner.batch->n_envs - loop->n_held;
-        loop->free_start /= n_free > 0 ? n_free : 1;
-        loop->free_end /= n_free > 0 ? n_free : 1;
-        if (!status) status = lud_cast_check(c.cast, error);
+static lud_status run_loop(closed_loop *c, int n_steps, lud_mappo_loop *loop, lud_error *error) {
+    lud_status status = LUD_OK;
+    *loop = (lud_mappo_loop){.error_norm = loop->error_norm, .largest_eigenvalue = NAN, .gain_bound = NAN};
+    lud_runner_start(&c->runner);
+    const lud_parameters *parameters = lud_mappo_policy_parameters(lud_cast_get(c->cast, 0));
+    if (has_block(parameters, blocks[0])) {
+        loop->largest_eigenvalue = lud_mappo_largest_eigenvalue(parameters);
+        loop->gain_bound = lud_mappo_gain_bound(parameters);
     }
-    close_loop(&c);
+    look(c, 0, n_steps, loop);
+    for (int t = 1; t <= n_steps && !status; t++) {
+        lud_runner_step(&c->runner);
+        look(c, t, n_steps, loop);
+        status = lud_interrupt_check(error);
+    }
+    const int n_free = c->runner.batch->n_envs - loop->n_held;
+    loop->free_start /= n_free > 0 ? n_free : 1;
+    loop->free_end /= n_free > 0 ? n_free : 1;
+    return status ? status : lud_cast_check(c->cast, error);
+}
+
+lud_status lud_mappo_run_loops(const lud_scenario *trained, int n, const lud_mappo_loop_case *cases,
+                               int n_steps, lud_error *error) {
+    struct ended {
+        closed_loop open;
+        lud_status status;
+        lud_error error;
+    } *loops = calloc((size_t)n + 1, sizeof *loops);
+    if (!loops) return lud_no_memory(error, "closed loops");
+    lud_status status = LUD_OK;
+    for (int i = 0; i < n && !status; i++) status = open_loop(&loops[i].open, trained, &cases[i], error);
+    if (!status) {
+        /* each is small: networks that run within take one thread */
+#pragma omp parallel for schedule(dynamic, 1)
+        for (int i = n - 1; i >= 0; i--)
+            loops[i].status = run_loop(&loops[i].open, n_steps, cases[i].loop, &loops[i].error);
+    }
+    for (int i = 0; i < n; i++) {
+        if (!status && loops[i].status) {
+            status = loops[i].status;
+            if (error) *error = loops[i].error;
+        }
+        close_loop(&loops[i].open);
+    }
+    free(loops);
     return status;
 }
 

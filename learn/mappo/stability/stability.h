@@ -26,12 +26,17 @@ typedef struct lud_mappo_loop {
                    obstacle can stand between an agent and its goal for good */
 } lud_mappo_loop;
 
-/* Runs the policy of `trained` (its learner section) in `scenario`, which may have another number of agents.
- * Fills loop, whose error_norm is given. LUD_ERROR_INPUT when the policy does not fit, or when somebody has
- * no goal. */
-lud_status lud_mappo_run_loop(const lud_scenario *trained, const lud_scenario *scenario,
-                              const lud_mappo_play *play, int n_steps, lud_mappo_loop *loop,
-                              lud_error *error);
+/* A loop that is asked for. */
+typedef struct lud_mappo_loop_case {
+    const lud_scenario *scenario; /* may have another number of agents than the policy was trained with */
+    lud_mappo_play play;
+    lud_mappo_loop *loop; /* filled; its error_norm is given */
+} lud_mappo_loop_case;
+
+/* Runs the policy of `trained` (its learner section) in n cases, as many at a time as there are threads.
+ * LUD_ERROR_INPUT when the policy does not fit, or when somebody has no goal. */
+lud_status lud_mappo_run_loops(const lud_scenario *trained, int n, const lud_mappo_loop_case *cases,
+                               int n_steps, lud_error *error);
 /* Whether a world can run as a closed loop: everybody has a goal. */
 bool lud_mappo_has_goals(const lud_model *model);
 /* Whether errors fall for good: where nobody is held to a twentieth of the start, and nowhere beyond three

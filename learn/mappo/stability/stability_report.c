@@ -17,6 +17,8 @@ enum { N_TEAMS = sizeof teams / sizeof *teams };
 /* One curve of error norms. */
 typedef struct curve {
     char name[64];
+    lud_scenario *scenario; /* until it has run */
+    lud_mappo_play play;
     int n_agents;
     double error_norm[N_STEPS + 1];
     lud_mappo_loop loop;
@@ -43,19 +45,28 @@ static lud_status open_team(loops *r, int n_agents, lud_scenario **scenario, lud
     return lud_run_scenario(r->folder, &team, scenario, error);
 }
 
-/* Runs one loop with a team of n agents (0: as many as the scenario has) and keeps its curve. */
-static lud_status run(loops *r, const char *name, int n_agents, const lud_mappo_play *play, bool judged,
+/* Adds a loop with a team of n agents (0: as many as the scenario has). */
+static lud_status add(loops *r, const char *name, int n_agents, const lud_mappo_play *play, bool judged,
                       lud_error *error) {
     curve *c = &r->curves[r->n];
-    lud_scenario *scenario;
-    lud_status status = open_team(r, n_agents, &scenario, error);
-    if (status) return status;
-    *c = (curve){.n_agents = scenario->model->layout.n_agents, .judged = judged};
+    *c = (curve){.play = *play, .judged = judged};
+    LUD_TRY(open_team(r, n_agents, &c->scenario, error));
+    c->n_agents = c->scenario->model->layout.n_agents;
     snprintf(c->name, sizeof c->name, "%s", name);
     c->loop.error_norm = c->error_norm;
-    status = lud_mappo_run_loop(r->trained, scenario, play, N_STEPS, &c->loop, error);
-    lud_scenario_destroy(scenario);
-    if (!status) r->n++;
+    r->n++;
+    return LUD_OK;
+}
+
+/* Runs those from `first` on, unless adding them has failed; their scenarios go. */
+static lud_status run_from(loops *r, int first, lud_status added, lud_error *error) {
+    lud_mappo_loop_case cases[MOST_LOOPS];
+    for (int i = first; i < r->n; i++)
+        cases[i - first] =
+            (lud_mappo_loop_case){r->curves[i].scenario, r->curves[i].play, &r->curves[i].loop};
+    const lud_status status =
+        added ? added : lud_mappo_run_loops(r->trained, r->n - first, cases, N_STEPS, error);
+    for (int i = first; i < r->n; i++) lud_scenario_destroy(r->curves[i].scenario);
     return status;
 }
 
@@ -155,13 +166,13 @@ static bool groups_hold(loops *r, int n_agents) {
 }
 
 /* Teams of other sizes, for tasks that have the parameter `agents`. */
-static lud_status run_teams(loops *r, bool magnitude, lud_error *error) {
+static lud_status add_teams(loops *r, bool magnitude, lud_error *error) {
     for (int k = 0; k < N_TEAMS; k++)
         for (int away = 0; away <= magnitude && groups_hold(r, teams[k]); away++) {
             const lud_mappo_play play = {.folder = r->folder,
                                          .deterministic = true,
                                          .directions = away ? LUD_DIRECTIONS_AWAY : LUD_DIRECTIONS_POLICY};
-            LUD_TRY(run(r, away ? "away from goals" : "trained", teams[k], &play, true, error));
+            LUD_TRY(add(r, away ? "away from goals" : "trained", teams[k], &play, true, error));
         }
     return LUD_OK;
 }
@@ -174,19 +185,20 @@ static bool sizes_vary(loops *r) {
     return varies;
 }
 
-/* The same policy in teams of other sizes follows; `magnitude` needs a loop to have been run. */
+/* The same policy in teams of other sizes follows; whether it has a magnitude the first loops say. */
 static lud_status run_all(loops *r, bool teams_too, lud_error *error) {
-    lud_status status = run(r, "untrained", 0, &(lud_mappo_play){.deterministic = true}, false, error);
+    lud_status status = add(r, "untrained", 0, &(lud_mappo_play){.deterministic = true}, false, error);
     if (!status)
         status =
-            run(r, "trained", 0, &(lud_mappo_play){.folder = r->folder, .deterministic = true}, false, error);
-    if (status) return status;
+            add(r, "trained", 0, &(lud_mappo_play){.folder = r->folder, .deterministic = true}, false, error);
+    LUD_TRY(run_from(r, 0, status, error));
     const bool magnitude = !isnan(r->curves[0].loop.largest_eigenvalue);
+    const int first = r->n;
     if (magnitude)
-        status = run(r, "away from goals", 0,
+        status = add(r, "away from goals", 0,
                      &(lud_mappo_play){.folder = r->folder, .directions = LUD_DIRECTIONS_AWAY}, false, error);
-    if (!status && teams_too && sizes_vary(r)) status = run_teams(r, magnitude, error);
-    return status;
+    if (!status && teams_too && sizes_vary(r)) status = add_teams(r, magnitude, error);
+    return run_from(r, first, status, error);
 }
 
 static bool is_stable(const loops *r) {

@@ -222,11 +222,45 @@ static const char *loop_text(char *text, size_t size, int agents, const char *co
     return text;
 }
 
+static lud_status try_loop(const support_mappo *trained, const lud_scenario *scenario,
+                           const lud_mappo_play *play, int n_steps, lud_mappo_loop *loop, lud_error *error) {
+    const lud_mappo_loop_case asked = {scenario, *play, loop};
+    return lud_mappo_run_loops(trained->scenario, 1, &asked, n_steps, error);
+}
+
 static void run_loop(const support_mappo *trained, const support_mappo *in, const lud_mappo_play *play,
                      int n_steps, lud_mappo_loop *loop) {
     lud_error error = {0};
-    if (lud_mappo_run_loop(trained->scenario, in->scenario, play, n_steps, loop, &error))
-        fail_msg("%s", error.text);
+    if (try_loop(trained, in->scenario, play, n_steps, loop, &error)) fail_msg("%s", error.text);
+}
+
+/* Many at a time are the same as one after the other. */
+static void loops_at_a_time_are_the_same(void **state) {
+    (void)state;
+    enum { N = 5, N_STEPS = 20 };
+    char text[700];
+    support_mappo trained = support_mappo_open(loop_text(text, sizeof text, 2, "mad")), teams[N];
+    lud_mappo_loop one[N], all[N];
+    lud_mappo_loop_case cases[N];
+    double norms[2][N][N_STEPS + 1];
+    lud_error error = {0};
+    for (int i = 0; i < N; i++) {
+        teams[i] = support_mappo_open(loop_text(text, sizeof text, 2 + i, "mad"));
+        const lud_mappo_play play = {.deterministic = i % 2 == 0,
+                                     .directions = i == 3 ? LUD_DIRECTIONS_AWAY : LUD_DIRECTIONS_POLICY};
+        one[i].error_norm = norms[0][i];
+        all[i].error_norm = norms[1][i];
+        run_loop(&trained, &teams[i], &play, N_STEPS, &one[i]);
+        cases[i] = (lud_mappo_loop_case){teams[i].scenario, play, &all[i]};
+    }
+    if (lud_mappo_run_loops(trained.scenario, N, cases, N_STEPS, &error)) fail_msg("%s", error.text);
+    for (int i = 0; i < N; i++) {
+        assert_memory_equal(norms[0][i], norms[1][i], sizeof norms[0][i]);
+        assert_true(one[i].largest == all[i].largest && one[i].gain_bound == all[i].gain_bound);
+        assert_int_equal(one[i].n_held, all[i].n_held);
+    }
+    for (int i = 0; i < N; i++) support_mappo_close(&teams[i]);
+    support_mappo_close(&trained);
 }
 
 static void errors_fall_in_any_direction(void **state) {
@@ -295,17 +329,15 @@ static void errors_fall_in_any_direction(void **state) {
     support_mappo plain = support_mappo_open(loop_text(text, sizeof text, 4, "direct"));
     run_loop(&plain, &plain, &(lud_mappo_play){.deterministic = true}, N_STEPS, &loop[0]);
     assert_true(isnan(loop[0].largest_eigenvalue) && !lud_mappo_loop_falls(&loop[0]));
-    assert_int_equal(lud_mappo_run_loop(plain.scenario, plain.scenario,
-                                        &(lud_mappo_play){.directions = LUD_DIRECTIONS_AWAY}, 1, &loop[0],
-                                        &error),
+    assert_int_equal(try_loop(&plain, plain.scenario, &(lud_mappo_play){.directions = LUD_DIRECTIONS_AWAY}, 1,
+                              &loop[0], &error),
                      LUD_ERROR_INPUT);
     assert_string_equal(error.text, "only a policy with control: mad has a magnitude");
     static const char aimless[] = "ludus: 1\nworld: particle\nparticle: {task: simple_tag}\n";
     lud_scenario *scenario;
     assert_int_equal(lud_scenario_read("test", aimless, sizeof aimless - 1, NULL, 0, &scenario, &error),
                      LUD_OK);
-    assert_int_equal(lud_mappo_run_loop(plain.scenario, scenario, &(lud_mappo_play){0}, 1, &loop[0], &error),
-                     LUD_ERROR_INPUT);
+    assert_int_equal(try_loop(&plain, scenario, &(lud_mappo_play){0}, 1, &loop[0], &error), LUD_ERROR_INPUT);
     assert_string_equal(error.text, "a closed loop needs a particle world in which everybody has a goal");
     lud_scenario_destroy(scenario);
     support_mappo_close(&plain);
@@ -484,6 +516,7 @@ int main(void) {
         cmocka_unit_test(entropy_gradients_are_pathwise),
         cmocka_unit_test(the_magnitude_is_stable),
         cmocka_unit_test(untrained_agents_reach_their_goals),
+        cmocka_unit_test(loops_at_a_time_are_the_same),
         cmocka_unit_test(errors_fall_in_any_direction),
         cmocka_unit_test(nothing_disturbed_is_nothing_done),
         cmocka_unit_test(the_magnitude_has_its_own_rate),
