@@ -5,7 +5,7 @@ export OMP_WAIT_POLICY ?= passive
 
 .PHONY: all install-deps install-deps-mpi install-deps-test python-readers python-packages python-examples python test-examples bench-door bench-peers bench-gpu build program headless demo test test-all test-format test-long test-readers test-tidy \
   test-sanitize test-threads build-fuzz test-fuzz test-fuzz-night test-strangers \
-  occupancy test-mutants test-chaos test-chaos-short test-soak test-events golden-pictures docs bench packages test-packages clean
+  occupancy test-mutants test-chaos test-chaos-short test-ways test-soak test-events golden-pictures docs bench packages test-packages clean
 
 all: build
 	@echo 'The program is $(BUILD)/ludus. To call it as the documents do: export PATH="$$PWD/$(BUILD):$$PATH"'
@@ -173,6 +173,10 @@ test-chaos: build
 
 test-chaos-short: build
 	@python3 tests/endurance/chaos.py $(BUILD) --seconds 30 --seed $(SEED)
+
+# Every shipped scenario trained for some seconds in one go, in several sessions, by three threads and by two processes: the same bytes.
+test-ways: build
+	@python3 tests/endurance/ways.py $(BUILD) --seed $(SEED)
 
 # Window, trainings and recordings, so many minutes each: memory, descriptors, threads and files stay flat.
 MINUTES ?= 60
