@@ -32,6 +32,9 @@ TRAININGS = {
         learner("type: empo-phase2, automatic: false, human_prior: {type: random}, exact_max_states: 0, warmup_v_h_e_steps: 50, "
                 "warmup_x_h_steps: 20, warmup_u_r_steps: 20, warmup_q_r_steps: 20, warmup_v_r_steps: 20, "
                 "beta_r_rampup_steps: 50, " + PHASE)], "learner.num_training_steps", 1200, 100000000),
+    "empo-phase2, met": ("defaults/between.yaml", [
+        learner("type: empo-phase2, met_memory: 0.0005, hidden_dim: 16, goal_feature_dim: 8, updates_per_iteration: 20, batch_size: 16, "
+                "environments: 2")], "learner.num_training_steps", 300, 100000000),
     "ticks": ("particle/navigation_graph.yaml", [
         "run.environments=8", learner("type: ticks, ticks_per_iteration: 20, evaluation_episodes: 8, "
                                       "gate: {mode: top_k, rate: 0.3, warmup_experiences: 0}, policy: {" + MAPPO_NETWORKS + "}")],
