@@ -217,7 +217,7 @@ static void draws_are_spread(void **state) {
                                          "learner.beta_r=1:3"};
     for (int k = 0; k < 3; k++) {
         program_result r = LUDUS("sweep", LUDUS_SOURCE_DIR "/scenarios/empo/fetch_the_key.yaml", "-q", "-v",
-                                 ranges[k], "-n", "400", "-s", "3");
+                                 ranges[k], "-n", "1000", "-s", "3");
         if (r.exit_code) fail_msg("%s", r.err);
         int n = 0, count[5] = {0}, low = 0;
         for (const char *at = strchr(r.out, '\n'); at && at[1]; at = strchr(at + 1, '\n'), n++) {
@@ -229,9 +229,9 @@ static void draws_are_spread(void **state) {
             }
             low += x < (k == 1 ? 10.0 : 2.0); /* half of them */
         }
-        assert_int_equal(n, 400);
-        for (int i = 1; i <= 4 && k == 0; i++) assert_true(count[i] > 65 && count[i] < 140);
-        assert_true(k == 0 || (low > 150 && low < 250));
+        assert_int_equal(n, 1000);
+        for (int i = 1; i <= 4 && k == 0; i++) assert_true(count[i] > 190 && count[i] < 310);
+        assert_true(k == 0 || (low > 420 && low < 580));
         program_free(&r);
     }
 }

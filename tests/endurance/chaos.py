@@ -25,7 +25,7 @@ import threading
 import time
 
 import commands
-from results import metrics_digest, tensors_digest
+from results import of_run, tensors_digest
 
 SIGNALS = {signal.SIGKILL: None, signal.SIGTERM: 143, signal.SIGINT: 130, signal.SIGHUP: 129}
 
@@ -78,8 +78,7 @@ class Training(Work):
 
     def results(self, ludus, place):
         run = os.path.join(place, "run")
-        return {"checkpoint": tensors_digest(run + "/checkpoint.safetensors"), "policy": tensors_digest(run + "/policy.safetensors"),
-                "metrics": metrics_digest(run + "/metrics.csv")}
+        return {**of_run(run), "policy": tensors_digest(run + "/policy.safetensors")}
 
     def may_go_on(self, place):
         return bool(glob.glob(place + "/run/checkpoint*.safetensors"))

@@ -24,3 +24,8 @@ def metrics_digest(path):
         rows = [line.rstrip("\n").split(",") for line in file]
     kept = [i for i, name in enumerate(rows[0]) if name not in TIMED and not name.startswith("milliseconds/")]
     return hashlib.sha256(repr([[row[i] for i in kept] for row in rows]).encode()).hexdigest()
+
+
+def of_run(run):
+    """What a training leaves in its folder, part by part."""
+    return {"checkpoint": tensors_digest(run + "/checkpoint.safetensors"), "metrics": metrics_digest(run + "/metrics.csv")}

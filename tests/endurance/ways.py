@@ -20,7 +20,7 @@ import tempfile
 import time
 
 import commands
-from results import metrics_digest, tensors_digest
+from results import of_run
 
 MOST_SESSIONS = 7
 BY_TWO = ["mpirun", "--oversubscribe", "--allow-run-as-root", "-n", "2"]
@@ -41,10 +41,6 @@ def call(words, seconds=None):
     return process.returncode, said
 
 
-def results(run):
-    return {"checkpoint": tensors_digest(run + "/checkpoint.safetensors"), "metrics": metrics_digest(run + "/metrics.csv")}
-
-
 class Ways:
     def __init__(self, build, options, folder):
         self.ludus = os.path.join(os.path.abspath(build), "ludus")
@@ -63,7 +59,7 @@ class Ways:
         code, said = self.train(scenario, run, more, **how)
         if code:
             raise Fault(f"{name}: exit code {code}: {said[-300:]}")
-        return results(run), time.time() - began
+        return of_run(run), time.time() - began
 
     def broken_off(self, scenario, until, duration):
         """The same in several sessions: what it comes to, and how many there were."""
@@ -79,7 +75,7 @@ class Ways:
             if code not in (0, 130, -signal.SIGINT): # the last one: before anything was there to hear it
                 raise Fault(f"session {session}: exit code {code}: {said[-300:]}")
             if code == 0:
-                return results(run), session + 1
+                return of_run(run), session + 1
         raise Fault("does not come to its end")
 
     def look(self, scenario):
