@@ -52,7 +52,8 @@ static lud_status choose_prior(lud_automatic *a, const lud_scenario *s, options 
     if (o->human_prior || w->n_states <= 0 || status) return LUD_OK; /* a wrong theory is told later */
     status = lud_empo_reference_create(s->model, &theory, NULL, (uint64_t)s->run.seed, (uint64_t)w->n_states,
                                        (int)s->run.threads, reference, &unsolved);
-    if (status == LUD_ERROR_MEMORY) return lud_fail(error, status, "%s", unsolved.text);
+    if (status == LUD_ERROR_MEMORY || status == LUD_INTERRUPTED)
+        return lud_fail(error, status, "%s", unsolved.text);
     if (status) {
         lud_automatic_say(a, "human_prior", "heuristic", "exact people are not possible: %s", unsolved.text);
         return LUD_OK;

@@ -11,6 +11,7 @@
 
 #include <cmocka.h>
 
+#include "base/interrupt.h"
 #include "learn/empo/met/actor.h"
 #include "learn/empo/phase2/evaluation.h"
 #include "learn/empo/phase2/met_evaluation.h"
@@ -379,6 +380,24 @@ static void resume_equals_no_interruption(void **state) {
     support_empo_assert_resumes(passage, rim, 0, NULL, support_empo_path);
 }
 
+/* Whoever is stopped while defaults are chosen chooses nothing: an exact solution that was broken off is not
+ * one that cannot be. */
+static void a_stop_chooses_nothing(void **state) {
+    (void)state;
+    lud_status status = LUD_INTERRUPTED;
+    int64_t n = 0;
+    while (status) {
+        support_empo r;
+        lud_error error = {0};
+        lud_interrupt_at(++n);
+        status = support_empo_try(&r, passage, rim, 0, NULL, &error);
+        assert_int_equal(status, lud_interrupted() ? LUD_INTERRUPTED : LUD_OK);
+        support_empo_close(&r);
+    }
+    lud_interrupt_at(0);
+    assert_true(n > 2);
+}
+
 /* The policy acts as the table says, and a learner that has only what acting needs does the same. */
 static void acting_is_look_ahead(void **state) {
     (void)state;
@@ -468,6 +487,7 @@ int main(void) {
         cmocka_unit_test(what_does_not_come_is_not_trusted),
         cmocka_unit_test(robots_at_random_are_told),
         cmocka_unit_test(resume_equals_no_interruption),
+        cmocka_unit_test(a_stop_chooses_nothing),
         cmocka_unit_test(acting_is_look_ahead),
         cmocka_unit_test(what_does_not_go_together_is_told),
         cmocka_unit_test(other_trainings_are_chosen),
