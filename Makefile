@@ -121,14 +121,13 @@ test-readers: build python-readers
 test-tidy: build
 	@bash cmake/tidy.sh $(BUILD)
 
-# Seven tests repeat what others have too, for many minutes under sanitizers: they run in test-long only.
 test-sanitize: install-deps-test
 	@cmake --preset asan-ubsan >/dev/null
 	@cmake --build --preset asan-ubsan
 	ASAN_OPTIONS=detect_stack_use_after_return=1 UBSAN_OPTIONS=print_stacktrace=1 \
 	LSAN_OPTIONS=suppressions=$(CURDIR)/cmake/leaks.supp:print_suppressions=0 \
-	$(CTEST) --test-dir build/asan-ubsan -E '^(cli/documents/test_documents|cli/test_first_hour|cli/documents/test_guide|cli/test_hosts|cli/test_ranks|cli/test_transcripts|learn/test_defaults)$$'
-	@bash cmake/fuzz.sh build/asan-ubsan 20000 9
+	$(CTEST) --test-dir build/asan-ubsan -LE unsanitized
+	@bash cmake/fuzz.sh build/asan-ubsan 20000 6
 
 test-threads: install-deps-test
 	@cmake --preset tsan >/dev/null

@@ -1,3 +1,10 @@
+# Of sources that are compiled for several instruction sets: checks that take as long to build as all the rest are left to the address
+# sanitizer, which sees what they are about.
+set(template_flags)
+if(LUDUS_SANITIZE MATCHES "undefined")
+  set(template_flags -fno-sanitize=null,alignment,object-size,pointer-overflow)
+endif()
+
 # Warnings are errors in our code; floating point is compiled without
 # contraction or fast-math so that results do not depend on the optimiser.
 function(ludus_settings target)

@@ -19,8 +19,9 @@ typedef struct vec {
 } vec;
 #else
 #define VEC_PLAIN
+typedef real vec_numbers __attribute__((vector_size(VEC * sizeof(real)), aligned(sizeof(real))));
 typedef struct vec {
-    real at[VEC];
+    vec_numbers at;
 } vec;
 #endif
 
@@ -34,28 +35,30 @@ typedef struct vec {
 #define VEC_INLINE static inline __attribute__((always_inline))
 
 #if defined(VEC_PLAIN)
-/* One loop a function: the compiler turns it into what the processor has. */
+/* The compiler turns these into what the processor has. */
 #define VEC_EACH(expression)                                                                                 \
     vec y;                                                                                                   \
     for (int i = 0; i < VEC; ++i) y.at[i] = (expression);                                                    \
     return y
 VEC_INLINE vec vec_load(const real *x) {
-    VEC_EACH(x[i]);
+    vec y;
+    memcpy(&y, x, sizeof y);
+    return y;
 }
 VEC_INLINE vec vec_all(real x) {
-    VEC_EACH(x);
+    return (vec){x - (vec_numbers){0}};
 }
 VEC_INLINE vec vec_add(vec a, vec b) {
-    VEC_EACH(a.at[i] + b.at[i]);
+    return (vec){a.at + b.at};
 }
 VEC_INLINE vec vec_subtract(vec a, vec b) {
-    VEC_EACH(a.at[i] - b.at[i]);
+    return (vec){a.at - b.at};
 }
 VEC_INLINE vec vec_multiply(vec a, vec b) {
-    VEC_EACH(a.at[i] * b.at[i]);
+    return (vec){a.at * b.at};
 }
 VEC_INLINE vec vec_divide(vec a, vec b) {
-    VEC_EACH(a.at[i] / b.at[i]);
+    return (vec){a.at / b.at};
 }
 /* The larger; b where either is no number. */
 VEC_INLINE vec vec_max(vec a, vec b) {
@@ -73,10 +76,10 @@ VEC_INLINE vec vec_exp(vec a) {
 }
 /* a b + c, rounded once where the instruction set has that. */
 VEC_INLINE vec vec_multiply_add(vec a, vec b, vec c) {
-    VEC_EACH(a.at[i] * b.at[i] + c.at[i]);
+    return (vec){a.at * b.at + c.at};
 }
 VEC_INLINE void vec_store(real *y, vec x) {
-    for (int i = 0; i < VEC; ++i) y[i] = x.at[i];
+    memcpy(y, &x, sizeof x);
 }
 /* Sixteen numbers kept as bfloat16. */
 VEC_INLINE vec vec_load_half(const uint16_t *x) {

@@ -216,8 +216,8 @@ static void draws_are_spread(void **state) {
     static const char *const ranges[] = {"learner.beta_r=1:4:int", "learner.beta_r=1:100:log",
                                          "learner.beta_r=1:3"};
     for (int k = 0; k < 3; k++) {
-        program_result r = LUDUS("sweep", LUDUS_SOURCE_DIR "/scenarios/empo/fetch_the_key.yaml", "-q", "-v",
-                                 ranges[k], "-n", "1000", "-s", "3");
+        program_result r = LUDUS("sweep", LUDUS_SOURCE_DIR "/scenarios/empo/fetch_the_key.yaml", "-q",
+                                 "--set", "multigrid.max_steps=2", "-v", ranges[k], "-n", "1000", "-s", "3");
         if (r.exit_code) fail_msg("%s", r.err);
         int n = 0, count[5] = {0}, low = 0;
         for (const char *at = strchr(r.out, '\n'); at && at[1]; at = strchr(at + 1, '\n'), n++) {

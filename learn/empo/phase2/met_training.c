@@ -127,7 +127,6 @@ static lud_status refresh(lud_empo_met_training *t, int64_t n, lud_error *error)
 /* The states at the rim that an update is due. */
 static lud_status refresh_rim(lud_empo_met_training *t, lud_error *error) {
     int n_knots;
-    if (lud_empo_met_complete(t->met)) return LUD_OK;
     (void)lud_empo_met_knots(t->met, &n_knots);
     LUD_TRY(refresh(t, (t->options->met_refresh + n_knots - 1) / n_knots, error));
     const int64_t done = 1 + SWEPT_AN_UPDATE / lud_joint_action_count(&t->model->layout);
@@ -138,6 +137,7 @@ static lud_status refresh_rim(lud_empo_met_training *t, lud_error *error) {
 lud_status lud_empo_met_training_step(lud_empo_met_training *t, int64_t step, const lud_empo_now *now,
                                       bool measure, lud_error *error) {
     LUD_TRY(lud_empo_fit_learn(t->fit, step, now, measure, error));
+    if (lud_empo_met_complete(t->met)) return LUD_OK; /* there is no rim, and nothing to agree on */
     return agree(t, refresh_rim(t, error), error);
 }
 
