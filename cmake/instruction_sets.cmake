@@ -6,8 +6,6 @@ set(checking_flags $<$<NOT:$<CONFIG:Debug>>:-O1> -fno-trapping-math)
 if(LUDUS_FUZZ)
   list(APPEND kernel_flags -O0) # where no target computes much and clang would take minutes
 endif()
-list(APPEND kernel_flags ${template_flags})
-list(APPEND checking_flags ${template_flags})
 set_source_files_properties(kernels/cpu/ops_plain.c kernels/cpu/ops_f64.c PROPERTIES COMPILE_OPTIONS "${checking_flags}")
 if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
   set_source_files_properties(kernels/cpu/ops_avx2.c PROPERTIES COMPILE_OPTIONS "${kernel_flags};-mavx2;-mfma")

@@ -26,5 +26,5 @@ if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
 endif()
 foreach(width IN ITEMS float double avx2 avx512)
   set_source_files_properties(sim/particle/particle_${width}.c PROPERTIES COMPILE_OPTIONS
-    "${particle_${width}_options};${template_flags}")
+    "${particle_${width}_options}")
 endforeach()
