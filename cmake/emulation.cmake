@@ -31,13 +31,9 @@ target_include_directories(ludus_cuda_emulated SYSTEM PRIVATE ${RANDOM123_INCLUD
 target_compile_options(ludus_cuda_emulated PRIVATE -Wall -Wextra -Wshadow -Werror -ffp-contract=off)
 target_compile_definitions(ludus_cuda_emulated PRIVATE _GNU_SOURCE)
 target_link_options(ludus_cuda_emulated PRIVATE LINKER:--no-undefined)
-if(LUDUS_SANITIZE)
-  target_compile_options(ludus_cuda_emulated PRIVATE -fsanitize=${LUDUS_SANITIZE} -fno-omit-frame-pointer
-    -fno-sanitize-recover=all)
-  target_link_options(ludus_cuda_emulated PRIVATE -fsanitize=${LUDUS_SANITIZE})
-  if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
-    target_link_options(ludus_cuda_emulated PRIVATE LINKER:-z,undefs) # the program brings the sanitizer's functions
-  endif()
+ludus_sanitize(ludus_cuda_emulated)
+if(LUDUS_SANITIZE AND CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
+  target_link_options(ludus_cuda_emulated PRIVATE LINKER:-z,undefs) # the program brings the sanitizer's functions
 endif()
 
 file(GLOB emulation_runtime CONFIGURE_DEPENDS tests/emulation/*.cc)
@@ -46,9 +42,5 @@ set_target_properties(emulation_test_self PROPERTIES CXX_STANDARD 17 CXX_STANDAR
 target_include_directories(emulation_test_self PRIVATE tests/emulation)
 target_compile_definitions(emulation_test_self PRIVATE _GNU_SOURCE)
 target_compile_options(emulation_test_self PRIVATE -Wall -Wextra -Wshadow -Werror)
-if(LUDUS_SANITIZE)
-  target_compile_options(emulation_test_self PRIVATE -fsanitize=${LUDUS_SANITIZE} -fno-omit-frame-pointer
-    -fno-sanitize-recover=all)
-  target_link_options(emulation_test_self PRIVATE -fsanitize=${LUDUS_SANITIZE})
-endif()
+ludus_sanitize(emulation_test_self)
 add_test(NAME emulation/test_self COMMAND emulation_test_self)

@@ -1,3 +1,16 @@
+# The sanitizers that were chosen, in one target.
+function(ludus_sanitize target)
+  if(LUDUS_SANITIZE)
+    target_compile_options(${target} PRIVATE -fsanitize=${LUDUS_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all)
+    target_link_options(${target} PRIVATE -fsanitize=${LUDUS_SANITIZE})
+  endif()
+  if(LUDUS_SANITIZE MATCHES "undefined" AND NOT LUDUS_FUZZ)
+    # Every access through a pointer is checked by the address sanitizer; these check it again, for a quarter of the time that CI takes.
+    # Fuzz targets keep them.
+    target_compile_options(${target} PRIVATE -fno-sanitize=null,alignment,object-size,pointer-overflow)
+  endif()
+endfunction()
+
 # Warnings are errors in our code; floating point is compiled without
 # contraction or fast-math so that results do not depend on the optimiser.
 function(ludus_settings target)
@@ -9,16 +22,7 @@ function(ludus_settings target)
   target_compile_definitions(${target} PRIVATE _GNU_SOURCE)
   target_include_directories(${target} PRIVATE ${PROJECT_SOURCE_DIR} ${PROJECT_BINARY_DIR}/generated)
   target_link_libraries(${target} PRIVATE OpenMP::OpenMP_C Threads::Threads m)
-  if(LUDUS_SANITIZE)
-    target_compile_options(${target} PRIVATE -fsanitize=${LUDUS_SANITIZE} -fno-omit-frame-pointer
-      -fno-sanitize-recover=all)
-    if(LUDUS_SANITIZE MATCHES "undefined" AND NOT LUDUS_FUZZ)
-      # Every access through a pointer is checked by the address sanitizer; these check it again, for a third of the time that CI takes.
-      # Fuzz targets keep them.
-      target_compile_options(${target} PRIVATE -fno-sanitize=null,alignment,object-size,pointer-overflow)
-    endif()
-    target_link_options(${target} PRIVATE -fsanitize=${LUDUS_SANITIZE})
-  endif()
+  ludus_sanitize(${target})
   if(LUDUS_FUZZ)
     target_compile_options(${target} PRIVATE -fsanitize=fuzzer-no-link)
     target_link_options(${target} PRIVATE -fsanitize=fuzzer-no-link)
