@@ -1,6 +1,7 @@
 /* Sixteen numbers at a time, for the kernels whose shape a compiler does not find by itself: one register
- * with AVX-512, two with AVX2, an array elsewhere (and in double, where speed is not the point). Memory that
- * `load` and `store` touch needs no alignment. Included by the templates through real.h's `real`. */
+ * with AVX-512, two with AVX2, a vector of the compiler's elsewhere (and in double, where speed is not the
+ * point). Memory that `load` and `store` touch needs no alignment. Included by the templates through real.h's
+ * `real`. */
 #pragma once
 
 #include "kernels/cpu/real.h"
