@@ -21,8 +21,9 @@ set(ludus_long_tests
 set(ludus_unsanitized_tests
   cli/documents/test_documents cli/documents/test_guide cli/test_first_hour cli/test_hosts cli/test_ranks cli/test_transcripts
   kernels/test_rows learn/empo/test_empo_accuracy learn/empo/test_empo_trajectory learn/empo/test_empo_update
-  learn/golden/test_golden_bytes learn/proof_ppo/test_cuda_proof_emulated learn/proof_ppo/test_proof_ppo
-  learn/proof_ppo/test_ranking learn/test_defaults learn/test_thread_counts)
+  learn/golden/test_cuda_golden_emulated learn/golden/test_golden_bytes learn/nn/test_cuda_optimisers_emulated
+  learn/proof_ppo/test_cuda_proof_emulated learn/proof_ppo/test_proof_ppo learn/proof_ppo/test_ranking
+  learn/test_cuda_learners_emulated learn/test_defaults learn/test_thread_counts)
 
 # Where tests look for what is in the repository and for programs: elsewhere where they are carried to another machine.
 set(LUDUS_TEST_FILES ${PROJECT_SOURCE_DIR} CACHE STRING "the repository, as tests name it")
@@ -157,12 +158,10 @@ foreach(source IN LISTS test_sources)
     set_tests_properties(${folder}/${name} PROPERTIES LABELS threads)
     add_dependencies(thread_tests ${target})
   endif()
-  # Emulated trainings take minutes under a sanitizer, which has the same code to check in the smaller emulated tests.
   if(${name} MATCHES "^test_cuda")
     add_dependencies(cuda_tests ${target})
   endif()
-  if(${name} MATCHES "^test_cuda" AND TARGET ludus_cuda_emulated AND
-      NOT (LUDUS_SANITIZE AND ${name} MATCHES "^test_cuda_(golden|learners|optimisers)$"))
+  if(${name} MATCHES "^test_cuda" AND TARGET ludus_cuda_emulated)
     add_test(NAME ${folder}/${name}_emulated COMMAND ${target} WORKING_DIRECTORY ${nowhere})
     # The emulation switches stacks at every barrier: frames that the address sanitizer keeps apart would take two thirds of the time.
     set_tests_properties(${folder}/${name}_emulated PROPERTIES TIMEOUT 1500

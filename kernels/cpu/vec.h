@@ -47,7 +47,7 @@ VEC_INLINE vec vec_load(const real *x) {
     return y;
 }
 VEC_INLINE vec vec_all(real x) {
-    return (vec){x - (vec_numbers){0}};
+    return (vec){x - (vec_numbers){0}}; /* less zero, since -0 plus zero is not -0 */
 }
 VEC_INLINE vec vec_add(vec a, vec b) {
     return (vec){a.at + b.at};
