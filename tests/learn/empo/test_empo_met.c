@@ -391,7 +391,8 @@ static void a_stop_chooses_nothing(void **state) {
         lud_error error = {0};
         lud_interrupt_at(++n);
         status = support_empo_try(&r, passage, rim, 0, NULL, &error);
-        assert_int_equal(status, lud_interrupted() ? LUD_INTERRUPTED : LUD_OK);
+        /* lud_interrupted() would be a question itself, and be told to stop where the learner was not */
+        assert_int_equal(status, lud_interrupt_questions() >= n ? LUD_INTERRUPTED : LUD_OK);
         support_empo_close(&r);
     }
     lud_interrupt_at(0);
