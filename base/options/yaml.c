@@ -393,6 +393,19 @@ static size_t valid_utf8(const char *text, size_t length) {
     return length;
 }
 
+/* A text of one plain word or a few, as most values of options are: read without a parser, which takes longer
+ * to make than a thousand words to read. */
+static lud_status read_words(reader *r, lud_tree **root) {
+    const int at = r->one_place ? 0 : 1;
+    LUD_TRY(new_node(r, (lud_place){r->name, at, at}, LUD_TREE_SCALAR, root));
+    (*root)->text = lud_arena_text(r->arena, r->source, r->length);
+    (*root)->text_length = r->length;
+    (*root)->end = r->one_place ? 0 : r->length;
+    if ((*root)->text) return LUD_OK;
+    *root = NULL;
+    return out_of_memory(r);
+}
+
 /* Memory that a parse must find: a little, and more for every byte of the text than it mostly takes. */
 enum { PARSE_BYTES = 1 << 18, PARSE_FACTOR = 64 };
 
@@ -416,6 +429,7 @@ lud_status lud_yaml_parse(lud_arena *arena, const char *name, const char *text, 
     reader r = {.arena = arena, .source = text, .length = length, .one_place = one_place, .error = error};
     r.name = lud_arena_text(arena, name, strlen(name));
     if (!r.name) return lud_out_of_memory(error);
+    if (lud_yaml_is_plain(text, length) && strcasecmp(text, "null") != 0) return read_words(&r, root);
     /* libfyaml aborts, or forgets, where memory ends in the middle: what it takes must be there before */
     void *room = malloc(PARSE_BYTES + PARSE_FACTOR * length);
     if (!room) return out_of_memory(&r);

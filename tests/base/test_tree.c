@@ -530,6 +530,43 @@ static void test_include(void **state) {
     assert_int_equal(system(path), 0);
 }
 
+/* A text of words alone is read without the parser, and is what the parser reads. */
+static void test_words(void **state) {
+    (void)state;
+    static const char *const words[] = {"a",        "true",
+                                        "-1",       "0.5",
+                                        "1e-3",     "red door",
+                                        "null",     "Null",
+                                        "nULL",     "-",
+                                        "-.5",      "--",
+                                        "---",      "...",
+                                        "~",        ".inf",
+                                        "a/b.yaml", "two  spaces",
+                                        "-a b",     "+1",
+                                        "no_value", "12345678901234567890"};
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
+        char behind[64];
+        snprintf(behind, sizeof behind, "%s # read by the parser", words[i]);
+        lud_tree *alone = NULL, *parsed = NULL;
+        lud_error errors[2] = {{0}};
+        const lud_status status[] = {
+            lud_tree_read_text(arena, "t", words[i], strlen(words[i]), &alone, &errors[0]),
+            lud_tree_read_text(arena, "t", behind, strlen(behind), &parsed, &errors[1])};
+        assert_int_equal(status[0], status[1]);
+        if (status[0]) continue;
+        assert_int_equal(alone->kind, parsed->kind);
+        assert_int_equal(alone->quoted, parsed->quoted);
+        assert_int_equal(alone->text_length, parsed->text_length);
+        if (parsed->text) assert_string_equal(alone->text, parsed->text);
+        if (!parsed->text) assert_null(alone->text);
+        assert_int_equal(alone->place.line, parsed->place.line);
+        assert_int_equal(alone->place.column, parsed->place.column);
+        assert_string_equal(alone->place.file, parsed->place.file);
+        assert_int_equal(alone->begin, parsed->begin);
+        assert_int_equal(alone->end, parsed->end);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_places),        cmocka_unit_test(test_types),
@@ -538,7 +575,7 @@ int main(void) {
         cmocka_unit_test(test_limits),        cmocka_unit_test(test_syntax_errors),
         cmocka_unit_test(test_aliases),       cmocka_unit_test(test_round_trip),
         cmocka_unit_test(test_build),         cmocka_unit_test(test_set),
-        cmocka_unit_test(test_include),
+        cmocka_unit_test(test_include),       cmocka_unit_test(test_words),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }

@@ -28,7 +28,8 @@
     "  human_prior: {type: random}\n  num_training_steps: 12\n  updates_per_iteration: 4\n  batch_size: 6\n" \
     "  warmup_v_h_e_steps: 2\n  warmup_x_h_steps: 2\n  warmup_u_r_steps: 2\n  warmup_q_r_steps: 2\n"         \
     "  warmup_v_r_steps: 2\n  beta_r_rampup_steps: 0\n  v_h_e_target_update_interval: 3\n"                   \
-    "  q_r_target_update_interval: 2\n  buffer_size: 40\n  environments: 2\n  exact_max_states: 0\n"
+    "  q_r_target_update_interval: 2\n  buffer_size: 40\n  buffer_memory: 1M\n  environments: 2\n  "         \
+    "exact_max_states: 0\n"
 #define NAVIGATION(actions, agents)                                                                          \
     "ludus: 1\nname: t\nworld: particle\nparticle: {task: navigation_graph, agents: " agents                 \
     ", obstacles: 1, actions: " actions ", episode_length: 4}\nrun: {environments: 3, seed: 5}\n"
@@ -233,7 +234,8 @@ const support_training support_trainings[] = {
     {"empo, people alone",
      CORRIDOR
      "learner:\n  type: empo-phase1\n  gamma_h: 0.9\n  beta_h: 5\n  hidden_dim: 8\n  goal_feature_dim: 4\n"
-     "  num_training_steps: 12\n  updates_per_iteration: 4\n  batch_size: 6\n  buffer_size: 40\n"
+     "  num_training_steps: 12\n  updates_per_iteration: 4\n  batch_size: 6\n  buffer_size: 40\n  "
+     "buffer_memory: 1M\n"
      "  environments: 2\n  target_update_interval: 3\n  epsilon_h_decay_steps: 10\n",
      NULL,
      {NULL},

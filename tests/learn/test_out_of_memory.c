@@ -96,7 +96,7 @@ static void test_learner(const char *name, const char *text) {
     "num_training_steps: 4\n"                                                                                \
     "  updates_per_iteration: 2\n  batch_size: 4\n  warmup_v_h_e_steps: 0\n  warmup_x_h_steps: 0\n"          \
     "  warmup_u_r_steps: 0\n  warmup_q_r_steps: 0\n  warmup_v_r_steps: 0\n  beta_r_rampup_steps: 0\n"        \
-    "  buffer_size: 16\n  environments: 2\n"
+    "  buffer_size: 16\n  buffer_memory: 1M\n  environments: 2\n"
 
 static void empo_networks(void **state) {
     (void)state;
@@ -128,7 +128,7 @@ static void empo_people(void **state) {
     test_learner("empo-phase1",
                  CORRIDOR "learner:\n  type: empo-phase1\n  hidden_dim: 8\n  goal_feature_dim: 4\n"
                           "  num_training_steps: 4\n  updates_per_iteration: 2\n  batch_size: 4\n"
-                          "  buffer_size: 16\n  environments: 2\n");
+                          "  buffer_size: 16\n  buffer_memory: 1M\n  environments: 2\n");
 }
 
 #define PARTICLE                                                                                             \
