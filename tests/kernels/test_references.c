@@ -353,6 +353,34 @@ static void images(void **state) {
 
 /* ---- rows and segments ---- */
 
+/* Sums, means, largest and softmax of segments of rows. */
+static void segments_of(int n, const int32_t *offsets, int width, const float *x) {
+    for (int kind = 0; kind < 3; kind++) {
+        what = kind == 0 ? "segment sum" : kind == 1 ? "segment mean" : "segment max";
+        for (int i = 0; i < n * width; i++) {
+            const int first = offsets[i / width], end = offsets[i / width + 1];
+            double value = first < end && kind == 2 ? -INFINITY : 0;
+            for (int e = first; e < end; e++) {
+                const double v = (double)x[e * width + i % width];
+                value = kind == 2 ? fmax(value, v) : value + (kind == 1 ? v / (end - first) : v);
+            }
+            expected[i] = value;
+        }
+        ops->segment_reduce(device, (lud_reduce)kind, n, width, offsets, NULL, x, fresh(0), NULL);
+        check(0, n * width, expected, 1);
+    }
+    what = "segment_softmax";
+    for (int s = 0; s < n; s++)
+        for (int j = 0; j < width; j++) {
+            double sum = 0;
+            for (int e = offsets[s]; e < offsets[s + 1]; e++) sum += exp((double)x[e * width + j]);
+            for (int e = offsets[s]; e < offsets[s + 1]; e++)
+                expected[e * width + j] = exp((double)x[e * width + j]) / sum;
+        }
+    ops->segment_softmax(device, n, width, offsets, x, fresh(0));
+    check(0, offsets[n] * width, expected, 0);
+}
+
 static void rows(void **state) {
     (void)state;
     const float *x = numbers(0, ROWS * WIDTH, -1, 1);
@@ -381,30 +409,16 @@ static void rows(void **state) {
     ops->scatter_add(device, ROWS, WIDTH, 4, x, weight, index, out[0]);
     check(0, 4 * WIDTH, expected, 1);
     static const int32_t offsets[] = {0, 3, 3, 4, 12, ROWS};
-    for (int kind = 0; kind < 3; kind++) {
-        what = kind == 0 ? "segment sum" : kind == 1 ? "segment mean" : "segment max";
-        for (int i = 0; i < 5 * WIDTH; i++) {
-            const int first = offsets[i / WIDTH], end = offsets[i / WIDTH + 1];
-            double value = first < end && kind == 2 ? -INFINITY : 0;
-            for (int e = first; e < end; e++) {
-                const double v = (double)x[e * WIDTH + i % WIDTH];
-                value = kind == 2 ? fmax(value, v) : value + (kind == 1 ? v / (end - first) : v);
-            }
-            expected[i] = value;
-        }
-        ops->segment_reduce(device, (lud_reduce)kind, 5, WIDTH, offsets, NULL, x, fresh(0), NULL);
-        check(0, 5 * WIDTH, expected, 1);
-    }
-    what = "segment_softmax";
-    for (int s = 0; s < 5; s++)
-        for (int j = 0; j < WIDTH; j++) {
-            double sum = 0;
-            for (int e = offsets[s]; e < offsets[s + 1]; e++) sum += exp((double)x[e * WIDTH + j]);
-            for (int e = offsets[s]; e < offsets[s + 1]; e++)
-                expected[e * WIDTH + j] = exp((double)x[e * WIDTH + j]) / sum;
-        }
-    ops->segment_softmax(device, 5, WIDTH, offsets, x, fresh(0));
-    check(0, ROWS * WIDTH, expected, 0);
+    segments_of(5, offsets, WIDTH, x);
+}
+
+/* Rows that are wider than what is held of one at a time. */
+static void wide_segments(void **state) {
+    (void)state;
+    static const int widths[] = {123, 125, 250, 511, 1000};
+    static const int32_t offsets[] = {0, 1, 1, 4};
+    for (size_t k = 0; k < sizeof widths / sizeof *widths; k++)
+        segments_of(3, offsets, widths[k], numbers(0, 4 * widths[k], -1, 1));
 }
 
 /* Widths around vectors and pieces of rows. */
@@ -555,17 +569,11 @@ static void edges_by_source(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(edges_by_source),
-                                       cmocka_unit_test(elementwise),
-                                       cmocka_unit_test(maps),
-                                       cmocka_unit_test(slopes_at_the_ends),
-                                       cmocka_unit_test(sums),
-                                       cmocka_unit_test(long_sums),
-                                       cmocka_unit_test(products),
-                                       cmocka_unit_test(images),
-                                       cmocka_unit_test(rows),
-                                       cmocka_unit_test(norms),
-                                       cmocka_unit_test(softmaxes),
-                                       cmocka_unit_test(distributions)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(edges_by_source),    cmocka_unit_test(elementwise), cmocka_unit_test(maps),
+        cmocka_unit_test(slopes_at_the_ends), cmocka_unit_test(sums),        cmocka_unit_test(long_sums),
+        cmocka_unit_test(products),           cmocka_unit_test(images),      cmocka_unit_test(rows),
+        cmocka_unit_test(wide_segments),      cmocka_unit_test(norms),       cmocka_unit_test(softmaxes),
+        cmocka_unit_test(distributions)};
     return run_with_every_set(tests, sizeof tests / sizeof *tests);
 }
