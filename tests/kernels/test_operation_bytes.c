@@ -1,0 +1,92 @@
+/* Every operation, forward and backward, gives the known bytes: sums are made in the same order as they were
+ * when the values in support_operation_values.h were taken. Sizes lie around vectors, registers and blocks.
+ * A change that shall change the order of a sum takes the values anew: LUDUS_GOLDEN_PRINT=1 prints rows for
+ * that table. */
+#include <dnnl.h>
+#include <inttypes.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <xxhash.h>
+
+#include <cmocka.h>
+
+#include "kernels/support_cases.h"
+#include "kernels/support_operation_values.h"
+
+/* rows, a, b and c of a case, from which it may deviate */
+static const int64_t sizes[][4] = {{1, 1, 1, 1},     {3, 8, 4, 2},      {9, 7, 5, 3},     {16, 16, 16, 4},
+                                   {17, 33, 6, 5},   {40, 24, 9, 8},    {64, 12, 32, 1},  {5, 65, 17, 9},
+                                   {130, 10, 3, 2},  {33, 40, 20, 7},   {2, 128, 64, 8},  {32, 64, 64, 4},
+                                   {70, 200, 31, 9}, {257, 129, 40, 5}, {200, 48, 100, 1}};
+enum { SIZES = sizeof sizes / sizeof *sizes };
+
+static uint64_t hash_of(const kernel_case *c, lud_device *device, bool in_double) {
+    uint64_t hash = 0;
+    for (int k = 0; k < SIZES; k++) {
+        case_layout l = case_layout_sized(c, sizes[k][0], sizes[k][1], sizes[k][2], sizes[k][3]);
+        int64_t n;
+        void *results = in_double ? (void *)case_run_f64(c, &l, device, 0, -1, 0, &n)
+                                  : (void *)case_run_f32(c, &l, device, &n);
+        hash = XXH3_64bits_withSeed(results, (size_t)n * (in_double ? sizeof(double) : sizeof(float)), hash);
+        free(results);
+        case_layout_free(&l);
+    }
+    return hash;
+}
+
+static uint64_t hash_with(const kernel_case *c, const char *set, bool in_double) {
+    setenv("LUDUS_CPU", set, 1);
+    lud_device *device;
+    lud_error error = {0};
+    if (lud_device_open("cpu", 1, &device, &error)) fail_msg("%s", error.text);
+    const uint64_t hash = hash_of(c, device, in_double);
+    lud_device_close(device);
+    return hash;
+}
+
+static void bytes_are_known(void **state) {
+    const kernel_case *c = *state;
+    const uint64_t found[] = {hash_with(c, "plain", false), hash_with(c, "avx2", false),
+                              hash_with(c, "plain", true)};
+    size_t k = 0;
+    while (k < sizeof values / sizeof *values && strcmp(values[k].name, c->name) != 0) k++;
+    const bool same = k < sizeof values / sizeof *values && !memcmp(values[k].hash, found, sizeof found);
+    const bool prints = getenv("LUDUS_GOLDEN_PRINT");
+    if (!same || prints)
+        printf("{\"%s\", {0x%016" PRIx64 ", 0x%016" PRIx64 ", 0x%016" PRIx64 "}},\n", c->name, found[0],
+               found[1], found[2]);
+    if (!same && !prints) fail_msg("%s has other bytes than are known", c->name);
+}
+
+/* Sums over a vector's lanes are put into the order that the compiler finds best. */
+static bool is_possible(void) {
+#if defined(__x86_64__) && __GNUC__ == 12 && !defined(__clang__) && defined(NDEBUG)
+    setenv("ONEDNN_MAX_CPU_ISA", "AVX2", 1);
+    setenv("DNNL_MAX_CPU_ISA", "AVX2", 1);
+    __builtin_cpu_init();
+    return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
+           dnnl_get_effective_cpu_isa() == dnnl_cpu_isa_avx2;
+#else
+    return false;
+#endif
+}
+
+static void none_here(void **state) {
+    (void)state;
+    print_message("the values are those of a release build by GCC 12 for x86-64 with AVX2 and FMA\n");
+    skip();
+}
+
+int main(void) {
+    enum { CASES_MOST = 256 };
+    static struct CMUnitTest tests[CASES_MOST] = {cmocka_unit_test(none_here)};
+    size_t n = 1;
+    if (is_possible() && n_kernel_cases <= CASES_MOST)
+        for (n = 0; n < (size_t)n_kernel_cases; n++)
+            tests[n] = (struct CMUnitTest){kernel_cases[n].name, bytes_are_known, NULL, NULL,
+                                           (void *)(uintptr_t)&kernel_cases[n]};
+    return _cmocka_run_group_tests("bytes of operations", tests, n, NULL, NULL);
+}
