@@ -445,8 +445,22 @@ static void norms_of(int width) {
     ops->layer_norm(device, ROWS, width, 1e-5, x, gain, bias, fresh(0), NULL, NULL);
     check(0, ROWS * width, expected, 1);
     what = "rms_norm";
-    ops->rms_norm(device, ROWS, width, 1e-6, x, gain, fresh(0), NULL);
+    const float *scale = fresh(1);
+    ops->rms_norm(device, ROWS, width, 1e-6, x, gain, fresh(0), out[1]);
     check(0, ROWS * width, rms, 1);
+    what = "rms_norm backward"; /* dx = s (g dy - x s^2 mean(x g dy)) */
+    const float *dy = numbers(3, ROWS * width, -1, 1);
+    for (int i = 0; i < ROWS; i++) {
+        double inner = 0;
+        const double s = (double)scale[i];
+        for (int j = 0; j < width; j++)
+            inner += (double)x[i * width + j] * (double)gain[j] * (double)dy[i * width + j] / width;
+        for (int j = 0; j < width; j++)
+            expected[i * width + j] =
+                s * ((double)gain[j] * (double)dy[i * width + j] - (double)x[i * width + j] * s * s * inner);
+    }
+    ops->rms_norm_backward(device, ROWS, width, x, gain, scale, dy, fresh(0), false, NULL);
+    check(0, ROWS * width, expected, 1);
 }
 
 static void norms(void **state) {

@@ -144,7 +144,7 @@ static bool is_complete(search *s, const int *room) {
     int left = 0;
     for (int c = 0; c < s->n_cells; c++)
         if (room[c] && !entered[room[c]]) {
-            left += entered[room[c]] == 0;
+            left++;
             entered[room[c]] = 1;
         }
     for (int c = 0; c < s->n_cells; c++)

@@ -246,6 +246,39 @@ static void merges_of_the_first_token(void **state) {
     lud_arena_destroy(arena);
 }
 
+/* A word that is in the vocabulary as it stands comes before all merges, token 0 too. */
+static void whole_words_first(void **state) {
+    (void)state;
+    lud_arena *arena = lud_arena_create(0);
+    size_t length;
+    const char *bytes = read_golden(arena, "bpe_llama3.json", &length), *token;
+    json_t *root = json_loadb(bytes, length, 0, NULL), *model = json_object_get(root, "model"),
+           *vocabulary = json_object_get(model, "vocab"), *number;
+    assert_true(json_is_true(json_object_get(model, "ignore_merges")));
+    const char *word = NULL; /* of several letters, which merges are taken from */
+    json_object_foreach(vocabulary, token, number) {
+        const size_t letters = strspn(token, "abcdefghijklmnopqrstuvwxyz");
+        if (!word && letters >= 2 && !token[letters]) word = token;
+    }
+    assert_non_null(word);
+    const json_int_t own = json_integer_value(json_object_get(vocabulary, word));
+    json_object_foreach(vocabulary, token, number) if (json_integer_value(number) == 0)
+        json_integer_set(number, own);
+    json_integer_set(json_object_get(vocabulary, word), 0);
+    json_array_clear(json_object_get(model, "merges"));
+    char *text = json_dumps(root, 0);
+    lud_error error = {0};
+    lud_tokenizer *tokenizer = NULL;
+    if (lud_tokenizer_parse("t.json", text, strlen(text), &tokenizer, &error)) fail_msg("%s", error.text);
+    int32_t tokens[16] = {-1};
+    assert_int_equal(lud_tokenizer_encode(tokenizer, word, strlen(word), tokens, 16), 1);
+    assert_int_equal(tokens[0], 0);
+    lud_tokenizer_destroy(tokenizer);
+    free(text);
+    json_decref(root);
+    lud_arena_destroy(arena);
+}
+
 static void refusals(void **state) {
     (void)state;
     refused("\"type\":\"BPE\"", "\"type\":\"Unigram\"", LUD_ERROR_UNSUPPORTED, "Unigram");
@@ -298,10 +331,14 @@ static void pieces_end_where_kinds_do(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(pieces_end_where_kinds_do), cmocka_unit_test(bytes_and_words),
-        cmocka_unit_test(vocabulary_of_texts),       cmocka_unit_test(words_of_texts),
-        cmocka_unit_test(byte_pairs_as_the_package), cmocka_unit_test(long_pieces),
-        cmocka_unit_test(merges_of_the_first_token), cmocka_unit_test(refusals)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(pieces_end_where_kinds_do),
+                                       cmocka_unit_test(bytes_and_words),
+                                       cmocka_unit_test(vocabulary_of_texts),
+                                       cmocka_unit_test(words_of_texts),
+                                       cmocka_unit_test(byte_pairs_as_the_package),
+                                       cmocka_unit_test(long_pieces),
+                                       cmocka_unit_test(merges_of_the_first_token),
+                                       cmocka_unit_test(whole_words_first),
+                                       cmocka_unit_test(refusals)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
