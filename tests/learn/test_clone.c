@@ -271,18 +271,31 @@ static void test_labels_alone(void **state) {
 /* As many labels as are asked for, also where they are no multiple of the agents of an environment. */
 static void test_as_many_labels_as_asked(void **state) {
     (void)state;
-    static const char text[] =
-        "ludus: 1\nname: t\nworld: particle\n"
-        "particle: {task: navigation, agents: 3, obstacles: 0, episode_length: 12, actions: discrete}\n"
-        "run: {environments: 2, seed: 3}\n"
-        "learner: {type: clone, " SMALL ", steps: 20, windows: {horizon: 1}, "
-        "dagger: {rounds: 1, labels: 7, expert: {type: controller, brake: 0.5}}}\n";
-    bed b = open_text(text, 1);
-    double row[64];
-    lud_error error = {0};
-    if (b.learner->kind->iterate(b.learner, row, &error)) fail_msg("%s", error.text);
-    assert_true(column(b.learner->columns, b.learner->n_columns, row, "labels") == 7);
-    close_bed(&b);
+    static const struct {
+        const char *actions;
+        int labels;
+    } cases[] = {{"discrete", 7}, {"continuous", 1}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char text[1024];
+        snprintf(text, sizeof text,
+                 "ludus: 1\nname: t\nworld: particle\n"
+                 "particle: {task: navigation, agents: 3, obstacles: 0, episode_length: 12, actions: %s}\n"
+                 "run: {environments: 2, seed: 3}\n"
+                 "learner: {type: clone, " SMALL ", steps: 20, windows: {horizon: 1}, "
+                 "dagger: {rounds: 1, labels: %d, expert: {type: controller, brake: 0.5}}}\n",
+                 cases[i].actions, cases[i].labels);
+        bed b = open_text(text, 1);
+        double row[64];
+        lud_error error = {0};
+        if (b.learner->kind->iterate(b.learner, row, &error)) fail_msg("%s", error.text);
+        assert_true(column(b.learner->columns, b.learner->n_columns, row, "labels") == cases[i].labels);
+        lud_checkpoint *checkpoint = save(&b);
+        const lud_tensor *labels = lud_checkpoint_find(checkpoint, "clone.label.n");
+        assert_non_null(labels);
+        assert_int_equal(*(const uint64_t *)labels->data, cases[i].labels);
+        lud_checkpoint_destroy(checkpoint);
+        close_bed(&b);
+    }
 }
 
 /* ---- acting ---- */
