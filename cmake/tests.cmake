@@ -17,7 +17,7 @@ set(ludus_long_tests
   render/test_out_of_memory sim/test_levels)
 
 # Those that take many minutes under sanitizers and show numbers, documents or processes there, whose code others run as well:
-# `make test-sanitize` leaves them out.
+# `make test-sanitize` leaves them out, and they are built when asked for by name.
 set(ludus_unsanitized_tests
   cli/documents/test_documents cli/documents/test_guide cli/test_first_hour cli/test_hosts cli/test_ranks cli/test_transcripts
   kernels/test_rows learn/empo/test_empo_accuracy learn/empo/test_empo_trajectory learn/empo/test_empo_update
@@ -82,6 +82,9 @@ foreach(source IN LISTS test_sources)
   endif()
   add_executable(${target} ${source})
   ludus_settings(${target})
+  if(LUDUS_SANITIZE AND "${folder}/${name}" IN_LIST ludus_unsanitized_tests)
+    set_target_properties(${target} PROPERTIES EXCLUDE_FROM_ALL ON)
+  endif()
   if(ludus_gold_links)
     target_link_options(${target} PRIVATE -fuse-ld=gold)
   endif()

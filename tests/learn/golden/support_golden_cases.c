@@ -201,7 +201,10 @@ const golden_case golden_cases[] = {
      NULL,
      KEY,
      {MET("0.11M"), "learner.training_steps_per_env_step=0.04"}},
-    {"empo, states met, far", NULL, ROOMS, {MET("1M"), "learner.gamma_r=0.98"}},
+    {"empo, states met, far",
+     NULL,
+     ROOMS,
+     {MET("1M"), "learner.gamma_r=0.98", "learner.steps_per_episode=12"}},
     {"empo, powers",
      EMPO(EMPO_NETS "  use_z_space_transform: true\n  use_z_based_loss: true\n  cosine_lr_decay: true\n"
                     "  lr_constant_fraction: 0.9\n  q_r_advantage_weighted_loss: true\n"

@@ -67,7 +67,7 @@ static const golden_value values[] = {
      0x0000000000000000},
     {"empo, states met, little memory", "cpu", 0x38e58c9758477ae2, 0x5b511d835000844e, 0xeae25596bfc22f7e,
      0x0000000000000000},
-    {"empo, states met, far", "cpu", 0x5aa9693bb6c5976c, 0xffdb5b6ec42fa543, 0x479f3fd81a1eb5f1,
+    {"empo, states met, far", "cpu", 0x8c4220c1ec846486, 0xb33adb6168eb7980, 0xbb29bd70c0ff7224,
      0x0000000000000000},
     {"empo, powers", "cpu", 0x07ba836b72ebce9b, 0x910f41efad28f469, 0x9972af1b82386e08, 0x0000000000000000},
     {"empo, curricula", "cpu", 0x0fcd7568bebc7b0f, 0x178aa7a478ec2fb1, 0xd9dd980f838877ba,
