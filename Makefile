@@ -104,7 +104,7 @@ install-deps-test:
 	@bash cmake/install-deps.sh --test
 
 test-format: install-deps-test
-	@git ls-files '*.c' '*.h' '*.cc' '*.cu' '*.cuh' '*.inc' | xargs clang-format --dry-run --Werror
+	@git ls-files '*.c' '*.h' '*.cc' '*.cu' '*.cuh' '*.inc' | xargs -P$(shell nproc) -n64 clang-format --dry-run --Werror
 
 # The programs that read data sets in Python, for tests/cli/test_data_sets.c, which says so where they are missing.
 python-readers: install-deps-test
