@@ -10,6 +10,7 @@ project's files are the same.
 """
 import argparse
 import concurrent.futures
+import contextlib
 import hashlib
 import json
 import os
@@ -257,7 +258,12 @@ class Runner:
         process = subprocess.Popen(["sh", "-c", f'ulimit -t {int(seconds) + 1} && ulimit -c 0 && exec "$0"', os.path.join(self.mutants.build, target)],
                                    cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, stdin=subprocess.DEVNULL,
                                    start_new_session=True, env=dict(self.environment, TMPDIR=folder, **environment))
-        timer = threading.Timer(60 + 10 * seconds, lambda: os.killpg(process.pid, 9))
+
+        def end():
+            with contextlib.suppress(ProcessLookupError): # it has just ended by itself
+                os.killpg(process.pid, 9)
+
+        timer = threading.Timer(60 + 10 * seconds, end)
         timer.start()
         try:
             code = process.wait()
