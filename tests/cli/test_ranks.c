@@ -202,24 +202,32 @@ static const struct {
      NULL}};
 enum { N_TRAININGS = sizeof trainings / sizeof *trainings };
 
-static void trainings_are_the_same(void **state) {
-    (void)state;
+/* Training t as one process, by whoever needs it first. */
+static void train_once(const char *run, int t, const char *more) {
+    char name[128], path[256];
+    snprintf(name, sizeof name, "%s/checkpoint.safetensors", run);
+    if (access(path_of(name, path), R_OK) == 0) return;
+    if (ludus(1, 1, "train " SCENARIOS "%s -q -o %s %s %s", trainings[t].scenario, run, trainings[t].set,
+              more))
+        expect_log("no error");
+}
+
+static void training_is_the_same(void **state) {
+    const int t = *(const int *)*state;
     if (!there_is_mpi()) skip();
     const int more = getenv("LUDUS_LAUNCHER") ? 2 : 1; /* of hosts: one has two processes, the other one */
-    for (int t = 0; t < N_TRAININGS; t++) {
-        uint64_t hash = 0, metrics = 0;
-        for (int n = 1; n <= 4; n += more) {
-            char run[64];
-            snprintf(run, sizeof run, "%s-%d", trainings[t].name, n);
-            if (ludus(n, 1 + (n == 1 || n == 3), "train " SCENARIOS "%s -q -o %s %s", trainings[t].scenario,
-                      run, trainings[t].set))
-                expect_log("no error");
-            const uint64_t now = hash_of(run), measured = hash_metrics(run);
-            if (n > 1 && (now != hash || measured != metrics))
-                fail_msg("%s: %d processes have learned something else than 1", trainings[t].name, n);
-            hash = now;
-            metrics = measured;
-        }
+    uint64_t hash = 0, metrics = 0;
+    for (int n = 1; n <= 4; n += more) {
+        char run[64];
+        snprintf(run, sizeof run, "%s-%d", trainings[t].name, n);
+        if (ludus(n, 1 + (n == 1 || n == 3), "train " SCENARIOS "%s -q -o %s %s", trainings[t].scenario, run,
+                  trainings[t].set))
+            expect_log("no error");
+        const uint64_t now = hash_of(run), measured = hash_metrics(run);
+        if (n > 1 && (now != hash || measured != metrics))
+            fail_msg("%s: %d processes have learned something else than 1", trainings[t].name, n);
+        hash = now;
+        metrics = measured;
     }
 }
 
@@ -275,6 +283,9 @@ static void expect_same(const char *command, const char *file, const char *part)
 static void rankings_are_the_same(void **state) {
     (void)state;
     if (!there_is_mpi()) skip();
+    int t = 0;
+    while (strcmp(trainings[t].name, "proof") != 0) t++;
+    train_once("proof-1", t, "");
     expect_same("eval proof-1 --json | grep -v seconds", "log", "mrr");
 }
 
@@ -475,30 +486,27 @@ static void wait_for_checkpoint(const char *run, pid_t process) {
 /* The run of training t that was never stopped. */
 static const char *whole_of(int t) {
     static char run[64];
+    char more[128];
     snprintf(run, sizeof run, "%s-whole", trainings[t].name);
+    snprintf(more, sizeof more, "--set %s", trainings[t].longer);
+    train_once(run, t, more);
     return run;
 }
 
 static void goes_on_with_others(void **state) {
-    (void)state;
+    const int t = *(const int *)*state;
     if (!there_is_mpi()) skip();
-    for (int t = 0; t < N_TRAININGS; t++) {
-        if (!trainings[t].longer) continue;
-        assert_int_equal(ludus(1, 1, "train " SCENARIOS "%s -q -o %s %s --set %s", trainings[t].scenario,
-                               whole_of(t), trainings[t].set, trainings[t].longer),
-                         0);
-        char run[64];
-        int how = 0;
-        snprintf(run, sizeof run, "%s-parts", trainings[t].name);
-        pid_t process = begin(t, 3, run, false);
-        wait_for_checkpoint(run, process);
-        kill(process, SIGINT); /* mpirun passes it on to all */
-        waitpid(process, &how, 0);
-        process = begin(t, 2, run, true);
-        waitpid(process, &how, 0);
-        if (hash_of(run) != hash_of(whole_of(t)) || hash_metrics(run) != hash_metrics(whole_of(t)))
-            fail_msg("%s: going on came to something else", trainings[t].name);
-    }
+    char run[64];
+    int how = 0;
+    snprintf(run, sizeof run, "%s-parts", trainings[t].name);
+    pid_t process = begin(t, 3, run, false);
+    wait_for_checkpoint(run, process);
+    kill(process, SIGINT); /* mpirun passes it on to all */
+    waitpid(process, &how, 0);
+    process = begin(t, 2, run, true);
+    waitpid(process, &how, 0);
+    if (hash_of(run) != hash_of(whole_of(t)) || hash_metrics(run) != hash_metrics(whole_of(t)))
+        fail_msg("%s: going on came to something else", trainings[t].name);
 }
 
 /* The k-th training that is stopped, in turn. */
@@ -588,19 +596,35 @@ static void what_cannot_be_is_told(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(trainings_are_the_same),
-                                       cmocka_unit_test(trainings_on_gpus_are_the_same),
-                                       cmocka_unit_test(rankings_are_the_same),
-                                       cmocka_unit_test(solutions_are_the_same),
-                                       cmocka_unit_test(exports_are_the_same),
-                                       cmocka_unit_test(solutions_go_on),
-                                       cmocka_unit_test(sweeps_are_the_same),
-                                       cmocka_unit_test(experiments_are_the_same),
-                                       cmocka_unit_test(sweeps_of_trainings_are_the_same),
-                                       cmocka_unit_test(goes_on_with_others),
-                                       cmocka_unit_test(the_previous_one_is_shared),
-                                       cmocka_unit_test(kills_lose_nothing),
-                                       cmocka_unit_test(what_cannot_be_is_told)};
-    if (getenv("LUDUS_LAUNCHER")) cmocka_set_test_filter("*are_the_same");
-    return cmocka_run_group_tests(tests, set_up, tear_down);
+    static const struct CMUnitTest others[] = {cmocka_unit_test(trainings_on_gpus_are_the_same),
+                                               cmocka_unit_test(rankings_are_the_same),
+                                               cmocka_unit_test(solutions_are_the_same),
+                                               cmocka_unit_test(exports_are_the_same),
+                                               cmocka_unit_test(solutions_go_on),
+                                               cmocka_unit_test(sweeps_are_the_same),
+                                               cmocka_unit_test(experiments_are_the_same),
+                                               cmocka_unit_test(sweeps_of_trainings_are_the_same),
+                                               cmocka_unit_test(the_previous_one_is_shared),
+                                               cmocka_unit_test(kills_lose_nothing),
+                                               cmocka_unit_test(what_cannot_be_is_told)};
+    enum { N_OTHERS = sizeof others / sizeof *others };
+    static struct CMUnitTest tests[2 * N_TRAININGS + N_OTHERS];
+    static char names[2 * N_TRAININGS][40];
+    static int places[N_TRAININGS];
+    size_t n = 0;
+    for (int t = 0; t < N_TRAININGS; t++) {
+        places[t] = t;
+        snprintf(names[n], sizeof names[n], "%s_is_the_same", trainings[t].name);
+        tests[n] = (struct CMUnitTest){names[n], training_is_the_same, NULL, NULL, &places[t]};
+        n++;
+    }
+    for (int t = 0; t < N_TRAININGS; t++) {
+        if (!trainings[t].longer) continue;
+        snprintf(names[n], sizeof names[n], "%s_goes_on_with_others", trainings[t].name);
+        tests[n] = (struct CMUnitTest){names[n], goes_on_with_others, NULL, NULL, &places[t]};
+        n++;
+    }
+    for (int i = 0; i < N_OTHERS; i++) tests[n++] = others[i];
+    if (getenv("LUDUS_LAUNCHER")) cmocka_set_test_filter("*_the_same");
+    return _cmocka_run_group_tests("processes", tests, n, set_up, tear_down);
 }
