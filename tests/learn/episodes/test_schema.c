@@ -95,9 +95,9 @@ static bool change_below(json_t *root, json_t *node, int change, int *left) {
         json_object_foreach(node, key, value) {
             if ((*left)-- == 0) {
                 snprintf(changed_place, sizeof changed_place, "%s", key);
+                if (strcmp(key, "choices_vary") == 0) return true; /* may be left out */
                 json_t *instead = change == MISSING ? NULL : instead_of(value, change);
-                const bool optional = strcmp(key, "choices_vary") == 0;
-                if (optional || (change != MISSING && !instead)) return true;
+                if (change != MISSING && !instead) return true;
                 if (change == MISSING)
                     json_object_del(node, key);
                 else
