@@ -4,7 +4,6 @@
 #include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 
 #include <libfyaml.h>
 
@@ -182,6 +181,17 @@ static void find_span(const reader *r, struct fy_event *event, bool in_quotes, l
     node->end = end;
 }
 
+/* What a text in no quotes stands for. */
+static void settle_meaning(lud_tree *n) {
+    if (!n->quoted && is_null_word(n->text)) {
+        n->kind = LUD_TREE_NULL;
+        n->text = NULL;
+        n->text_length = 0;
+    } else if (!lud_yaml_is_plain(n->text, n->text_length)) {
+        n->quoted = true; /* such a text is never a number, and this way it is written back as it was read */
+    }
+}
+
 static lud_status read_scalar(reader *r, struct fy_event *event, lud_tree **node) {
     lud_place place = place_of_event(r, event);
     LUD_TRY(new_node(r, place, LUD_TREE_SCALAR, node));
@@ -196,13 +206,7 @@ static lud_status read_scalar(reader *r, struct fy_event *event, lud_tree **node
         n->literal = true;
         n->place.column = 1 + block_indent(r, mark->input_pos, n->text);
     }
-    if (!n->quoted && is_null_word(n->text)) {
-        n->kind = LUD_TREE_NULL;
-        n->text = NULL;
-        n->text_length = 0;
-    } else if (!lud_yaml_is_plain(n->text, n->text_length)) {
-        n->quoted = true; /* such a text is never a number, and this way it is written back as it was read */
-    }
+    settle_meaning(n);
     return LUD_OK;
 }
 
@@ -398,13 +402,15 @@ static size_t valid_utf8(const char *text, size_t length) {
  * to make than a thousand words to read. */
 static lud_status read_words(reader *r, lud_tree **root) {
     const int at = r->one_place ? 0 : 1;
+    *root = NULL;
+    const char *text = lud_arena_text(r->arena, r->source, r->length);
+    if (!text) return out_of_memory(r);
     LUD_TRY(new_node(r, (lud_place){r->name, at, at}, LUD_TREE_SCALAR, root));
-    (*root)->text = lud_arena_text(r->arena, r->source, r->length);
+    (*root)->text = text;
     (*root)->text_length = r->length;
     (*root)->end = r->one_place ? 0 : r->length;
-    if ((*root)->text) return LUD_OK;
-    *root = NULL;
-    return out_of_memory(r);
+    settle_meaning(*root);
+    return LUD_OK;
 }
 
 /* Memory that a parse must find: a little, and more for every byte of the text than it mostly takes. */
@@ -430,7 +436,7 @@ lud_status lud_yaml_parse(lud_arena *arena, const char *name, const char *text, 
     reader r = {.arena = arena, .source = text, .length = length, .one_place = one_place, .error = error};
     r.name = lud_arena_text(arena, name, strlen(name));
     if (!r.name) return lud_out_of_memory(error);
-    if (lud_yaml_is_plain(text, length) && strcasecmp(text, "null") != 0) return read_words(&r, root);
+    if (lud_yaml_is_plain(text, length)) return read_words(&r, root);
     /* libfyaml aborts, or forgets, where memory ends in the middle: what it takes must be there before */
     void *room = malloc(PARSE_BYTES + PARSE_FACTOR * length);
     if (!room) return out_of_memory(&r);
