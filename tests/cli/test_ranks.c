@@ -202,27 +202,29 @@ static const struct {
      NULL}};
 enum { N_TRAININGS = sizeof trainings / sizeof *trainings };
 
-/* Training t as one process, by whoever needs it first. */
-static void train_once(const char *run, int t, const char *more) {
-    char name[128], path[256];
-    snprintf(name, sizeof name, "%s/checkpoint.safetensors", run);
-    if (access(path_of(name, path), R_OK) == 0) return;
-    if (ludus(1, 1, "train " SCENARIOS "%s -q -o %s %s %s", trainings[t].scenario, run, trainings[t].set,
-              more))
+/* Training t as n processes; `more` may set something besides. */
+static void train(int t, int n, int threads, const char *run, const char *more) {
+    if (ludus(n, threads, "train " SCENARIOS "%s -q -o %s %s %s", trainings[t].scenario, run,
+              trainings[t].set, more))
         expect_log("no error");
 }
 
+/* The same as one process, by whoever needs it first. */
+static void train_once(int t, const char *run, const char *more) {
+    char name[128], path[256];
+    snprintf(name, sizeof name, "%s/checkpoint.safetensors", run);
+    if (access(path_of(name, path), R_OK) != 0) train(t, 1, 1, run, more);
+}
+
 static void training_is_the_same(void **state) {
-    const int t = *(const int *)*state;
+    const int t = (int)(intptr_t)*state;
     if (!there_is_mpi()) skip();
     const int more = getenv("LUDUS_LAUNCHER") ? 2 : 1; /* of hosts: one has two processes, the other one */
     uint64_t hash = 0, metrics = 0;
     for (int n = 1; n <= 4; n += more) {
         char run[64];
         snprintf(run, sizeof run, "%s-%d", trainings[t].name, n);
-        if (ludus(n, 1 + (n == 1 || n == 3), "train " SCENARIOS "%s -q -o %s %s", trainings[t].scenario, run,
-                  trainings[t].set))
-            expect_log("no error");
+        train(t, n, 1 + (n == 1 || n == 3), run, "");
         const uint64_t now = hash_of(run), measured = hash_metrics(run);
         if (n > 1 && (now != hash || measured != metrics))
             fail_msg("%s: %d processes have learned something else than 1", trainings[t].name, n);
@@ -285,7 +287,7 @@ static void rankings_are_the_same(void **state) {
     if (!there_is_mpi()) skip();
     int t = 0;
     while (strcmp(trainings[t].name, "proof") != 0) t++;
-    train_once("proof-1", t, "");
+    train_once(t, "proof-1", "");
     expect_same("eval proof-1 --json | grep -v seconds", "log", "mrr");
 }
 
@@ -489,12 +491,12 @@ static const char *whole_of(int t) {
     char more[128];
     snprintf(run, sizeof run, "%s-whole", trainings[t].name);
     snprintf(more, sizeof more, "--set %s", trainings[t].longer);
-    train_once(run, t, more);
+    train_once(t, run, more);
     return run;
 }
 
 static void goes_on_with_others(void **state) {
-    const int t = *(const int *)*state;
+    const int t = (int)(intptr_t)*state;
     if (!there_is_mpi()) skip();
     char run[64];
     int how = 0;
@@ -610,18 +612,16 @@ int main(void) {
     enum { N_OTHERS = sizeof others / sizeof *others };
     static struct CMUnitTest tests[2 * N_TRAININGS + N_OTHERS];
     static char names[2 * N_TRAININGS][40];
-    static int places[N_TRAININGS];
     size_t n = 0;
     for (int t = 0; t < N_TRAININGS; t++) {
-        places[t] = t;
         snprintf(names[n], sizeof names[n], "%s_is_the_same", trainings[t].name);
-        tests[n] = (struct CMUnitTest){names[n], training_is_the_same, NULL, NULL, &places[t]};
+        tests[n] = (struct CMUnitTest){names[n], training_is_the_same, NULL, NULL, (void *)(intptr_t)t};
         n++;
     }
     for (int t = 0; t < N_TRAININGS; t++) {
         if (!trainings[t].longer) continue;
         snprintf(names[n], sizeof names[n], "%s_goes_on_with_others", trainings[t].name);
-        tests[n] = (struct CMUnitTest){names[n], goes_on_with_others, NULL, NULL, &places[t]};
+        tests[n] = (struct CMUnitTest){names[n], goes_on_with_others, NULL, NULL, (void *)(intptr_t)t};
         n++;
     }
     for (int i = 0; i < N_OTHERS; i++) tests[n++] = others[i];

@@ -86,39 +86,43 @@ static json_t *instead_of(const json_t *value, int change) {
 
 static char *changed_text, changed_place[64];
 
+static bool change_below(json_t *root, json_t *node, int change, int *left);
+
+/* The same for one value, which stands under `key` or, where that is null, at place i of a list. */
+static bool change_here_or_below(json_t *root, json_t *node, const char *key, size_t i, json_t *value,
+                                 int change, int *left) {
+    if ((*left)-- > 0) return change_below(root, value, change, left);
+    if (key)
+        snprintf(changed_place, sizeof changed_place, "%s", key);
+    else
+        snprintf(changed_place, sizeof changed_place, "item %zu", i);
+    json_t *instead = instead_of(value, change);
+    if (key && strcmp(key, "choices_vary") == 0) { /* may be left out */
+        json_decref(instead);
+        return true;
+    }
+    if (key && change == MISSING)
+        json_object_del(node, key);
+    else if (key && instead)
+        json_object_set_new(node, key, instead);
+    else if (instead)
+        json_array_set_new(node, i, instead);
+    else
+        return true;
+    changed_text = json_dumps(root, 0);
+    return true;
+}
+
 /* Changes the place number `*left` below a node, counted from 0 in the order of a walk; true: it is done. */
 static bool change_below(json_t *root, json_t *node, int change, int *left) {
     const char *key;
     json_t *value;
     size_t i;
-    if (json_is_object(node)) {
-        json_object_foreach(node, key, value) {
-            if ((*left)-- == 0) {
-                snprintf(changed_place, sizeof changed_place, "%s", key);
-                if (strcmp(key, "choices_vary") == 0) return true; /* may be left out */
-                json_t *instead = change == MISSING ? NULL : instead_of(value, change);
-                if (change != MISSING && !instead) return true;
-                if (change == MISSING)
-                    json_object_del(node, key);
-                else
-                    json_object_set_new(node, key, instead);
-                changed_text = json_dumps(root, 0);
-                return true;
-            }
-            if (change_below(root, value, change, left)) return true;
-        }
-    } else {
-        json_array_foreach(node, i, value) {
-            if ((*left)-- == 0) {
-                snprintf(changed_place, sizeof changed_place, "item %zu", i);
-                json_t *instead = change == MISSING ? NULL : instead_of(value, change);
-                if (!instead) return true;
-                json_array_set_new(node, i, instead);
-                changed_text = json_dumps(root, 0);
-                return true;
-            }
-            if (change_below(root, value, change, left)) return true;
-        }
+    json_object_foreach(node, key, value) {
+        if (change_here_or_below(root, node, key, 0, value, change, left)) return true;
+    }
+    json_array_foreach(node, i, value) {
+        if (change_here_or_below(root, node, NULL, i, value, change, left)) return true;
     }
     return false;
 }

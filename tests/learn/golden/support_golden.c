@@ -1,7 +1,6 @@
 #include "learn/golden/support_golden.h"
 
 #include <assert.h>
-#include <dnnl.h>
 #include <jansson.h>
 #include <math.h>
 #include <setjmp.h>
@@ -17,6 +16,7 @@
 #include <cmocka.h>
 
 #include "agents/rollout.h"
+#include "held_to_avx2.h"
 #include "kernels/cpu/cpu.h"
 #include "learn/golden/support_golden_cases.h"
 #include "learn/golden/support_golden_values.h"
@@ -327,23 +327,9 @@ static void check(void **state) {
 /* Whether the processor, or one emulated, computes the known bytes; a message says why not. */
 static bool is_possible(void) {
     setenv("LUDUS_CPU", "avx2", 1);
-    setenv("ONEDNN_MAX_CPU_ISA", "AVX2", 1);
-    setenv("DNNL_MAX_CPU_ISA", "AVX2", 1);
-#if defined(__x86_64__)
-    __builtin_cpu_init();
-    if (!__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("fma")) {
-        print_message("the values are those of AVX2 and FMA, which this processor has not\n");
-        return false;
-    }
-    if (dnnl_get_effective_cpu_isa() != dnnl_cpu_isa_avx2) {
-        print_message("oneDNN cannot be held to AVX2 here\n");
-        return false;
-    }
-    return true;
-#else
-    print_message("the values are those of x86-64 with AVX2\n");
-    return false;
-#endif
+    const char *why = held_to_avx2();
+    if (why) print_message("%s\n", why);
+    return !why;
 }
 
 static void none_here(void **state) {

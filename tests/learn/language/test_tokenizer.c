@@ -210,6 +210,16 @@ static void refused(const char *from, const char *to, lud_status expected, const
     lud_arena_destroy(arena);
 }
 
+/* Gives a token of a vocabulary the number 0, and its own number to the one that had it. */
+static void make_first(json_t *vocabulary, const char *token) {
+    const char *word;
+    json_t *number;
+    const json_int_t own = json_integer_value(json_object_get(vocabulary, token));
+    json_object_foreach(vocabulary, word, number) if (json_integer_value(number) == 0)
+        json_integer_set(number, own);
+    json_integer_set(json_object_get(vocabulary, token), 0);
+}
+
 /* A merge may be of token 0, on either side, and make it. */
 static void merges_of_the_first_token(void **state) {
     (void)state;
@@ -217,8 +227,6 @@ static void merges_of_the_first_token(void **state) {
     size_t length;
     const char *bytes = read_golden(arena, "bpe_llama3.json", &length);
     json_t *root = json_loadb(bytes, length, 0, NULL), *model = json_object_get(root, "model");
-    const char *word;
-    json_t *number;
     for (int place = 0; place < 3; place++) { /* of the first merge: left, right, what comes of it */
         json_t *copy = json_deep_copy(root),
                *vocabulary = json_object_get(json_object_get(copy, "model"), "vocab");
@@ -229,10 +237,7 @@ static void merges_of_the_first_token(void **state) {
         if (place == 0) snprintf(token, sizeof token, "%.*s", (int)(space - merge), merge);
         if (place == 1) snprintf(token, sizeof token, "%s", space + 1);
         if (place == 2) snprintf(token, sizeof token, "%.*s%s", (int)(space - merge), merge, space + 1);
-        const json_int_t own = json_integer_value(json_object_get(vocabulary, token));
-        json_object_foreach(vocabulary, word, number) if (json_integer_value(number) == 0)
-            json_integer_set(number, own);
-        json_integer_set(json_object_get(vocabulary, token), 0);
+        make_first(vocabulary, token);
         char *text = json_dumps(copy, 0);
         lud_error error = {0};
         lud_tokenizer *tokenizer = NULL;
@@ -261,10 +266,7 @@ static void whole_words_first(void **state) {
         if (!word && letters >= 2 && !token[letters]) word = token;
     }
     assert_non_null(word);
-    const json_int_t own = json_integer_value(json_object_get(vocabulary, word));
-    json_object_foreach(vocabulary, token, number) if (json_integer_value(number) == 0)
-        json_integer_set(number, own);
-    json_integer_set(json_object_get(vocabulary, word), 0);
+    make_first(vocabulary, word);
     json_array_clear(json_object_get(model, "merges"));
     char *text = json_dumps(root, 0);
     lud_error error = {0};
