@@ -127,7 +127,7 @@ test-sanitize: install-deps-test
 	ASAN_OPTIONS=detect_stack_use_after_return=1 UBSAN_OPTIONS=print_stacktrace=1 \
 	LSAN_OPTIONS=suppressions=$(CURDIR)/cmake/leaks.supp:print_suppressions=0 \
 	$(CTEST) --test-dir build/asan-ubsan -LE unsanitized
-	@bash cmake/fuzz.sh build/asan-ubsan 20000 6
+	@bash cmake/fuzz.sh build/asan-ubsan 20000 4
 
 test-threads: install-deps-test
 	@cmake --preset tsan >/dev/null
