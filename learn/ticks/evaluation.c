@@ -22,7 +22,7 @@ lud_status lud_tick_evaluation_run(lud_tick_learner *l, double *row, lud_error *
     while (s->episodes.n < (double)wanted) {
         LUD_TRY(lud_ranks_agree(l->device->ranks, lud_interrupt_check(error), error));
         LUD_TRY(lud_tick_act(l, s, l->options.deterministic, error));
-        lud_tick_step(l, s, left);
+        LUD_TRY(lud_tick_step(l, s, left, error));
     }
     const lud_tick_episodes *sums = &s->episodes;
     row[LUD_TICK_EVALUATION_RETURN] = sums->returns / sums->n;

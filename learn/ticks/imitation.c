@@ -49,6 +49,13 @@ void lud_tick_imitation_visit(lud_tick_learner *l, lud_checkpoint *checkpoint) {
     lud_checkpoint_require(checkpoint, "ticks.imitation_hidden", status, &error);
 }
 
+lud_status lud_tick_imitation_complete(lud_tick_learner *l, lud_error *error) {
+    const lud_tick_imitation *m = &l->imitation;
+    const lud_ranks_array all = {m->hidden_bytes > 0 ? m->hidden : NULL, m->hidden_bytes, 1,
+                                 l->training.n_envs};
+    return m->cast ? lud_ranks_complete(l->device->ranks, &all, 1, l->shares.n, error) : LUD_OK;
+}
+
 /* A new episode of one environment for those who are imitated. */
 static void begin_episode(lud_tick_learner *l, int64_t e) {
     lud_tick_imitation *m = &l->imitation;
@@ -58,14 +65,18 @@ static void begin_episode(lud_tick_learner *l, int64_t e) {
                    m->hidden + (size_t)e * m->hidden_bytes);
 }
 
-/* Rows of the present with what the cast does. */
+/* Rows of the present with what the cast does in own environments. */
 static void choose(lud_tick_learner *l) {
     lud_tick_imitation *m = &l->imitation;
     lud_tick_stepping *s = &l->training;
+    const lud_batch *batch = s->batch;
     const int64_t n_agents = s->n_rows / s->n_envs;
-    s->tick = s->batch->tick[0];
+    s->tick = lud_tick_clock(s);
     s->rows = lud_tick_present(s);
-    lud_cast_act(m->cast, s->rows.range, s->batch->states, NULL, m->hidden, m->discrete, NULL);
+    if (s->first < s->end)
+        lud_cast_act(m->cast, lud_batch_range(batch, (int)s->first, (int)(s->end - s->first)),
+                     batch->states + (size_t)s->first * batch->model->layout.state_bytes, NULL,
+                     m->hidden + (size_t)s->first * m->hidden_bytes, m->discrete + s->first * n_agents, NULL);
     for (int64_t i = 0; i < s->rows.n; i++)
         s->choices.discrete[i] = m->discrete[(int64_t)s->rows.environment[i] * n_agents + s->rows.agent[i]];
 }
@@ -106,7 +117,7 @@ lud_status lud_tick_imitate(lud_tick_learner *l, lud_error *error) {
     lud_tick_imitation *m = &l->imitation;
     lud_tick_stepping *s = &l->training;
     if (m->done == 0)
-        for (int64_t e = 0; e < s->n_envs; e++) begin_episode(l, e);
+        for (int64_t e = s->first; e < s->end; e++) begin_episode(l, e);
     choose(l);
     lud_status status = LUD_OK;
     for (int share = l->shares.first; share < l->shares.end && !status; share++) {
@@ -117,8 +128,8 @@ lud_status lud_tick_imitate(lud_tick_learner *l, lud_error *error) {
     const int64_t n = status ? 0 : draw_rows(l);
     if (n > 0) status = learn(l, n, error);
     if (status) return status;
-    lud_tick_step(l, s, NULL);
-    for (int64_t e = 0; e < s->n_envs; e++)
+    LUD_TRY(lud_tick_step(l, s, NULL, error));
+    for (int64_t e = s->first; e < s->end; e++)
         if (s->terminated[e] || s->truncated[e]) begin_episode(l, e);
     m->done++;
     l->sums.ticks++;

@@ -23,5 +23,7 @@ lud_status lud_tick_imitation_create(const lud_tick_learner *learner, lud_tick_i
 /* Safe on a zeroed struct. */
 void lud_tick_imitation_destroy(lud_tick_imitation *imitation);
 void lud_tick_imitation_visit(lud_tick_learner *learner, lud_checkpoint *checkpoint);
+/* Every process gets what the cast remembers of all environments. */
+lud_status lud_tick_imitation_complete(lud_tick_learner *learner, lud_error *error);
 /* One such tick. */
 lud_status lud_tick_imitate(lud_tick_learner *learner, lud_error *error);

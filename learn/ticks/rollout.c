@@ -13,9 +13,9 @@ int32_t lud_tick_idle(const lud_layout *layout, int agent) {
     return layout->idle && layout->idle[agent] > 0 ? layout->idle[agent] : 0;
 }
 
-/* One row's choices. */
+/* What is scored of one row's choices. */
 typedef struct lud_tick_acted {
-    int32_t discrete, n_tokens, failed;
+    int32_t n_tokens, failed;
     float log_prob, entropy, confidence;
 } lud_tick_acted;
 
@@ -44,12 +44,13 @@ static bool take_arrays(lud_tick_stepping *s, int n_teams, bool exchanges) {
     LUD_TAKE(a, s->terminated, envs);
     LUD_TAKE(a, s->truncated, envs);
     LUD_TAKE(a, s->final_states, envs * layout->state_bytes + 1);
+    LUD_TAKE(a, s->alive, rows);
     LUD_TAKE(a, s->agent_return, rows);
     LUD_TAKE(a, s->component_return, envs * components + 1);
     LUD_TAKE(a, s->episodes.teams, (size_t)n_teams);
     LUD_TAKE(a, s->episodes.components, components + 1);
     LUD_TAKE(a, s->episodes.measures, (size_t)layout->n_measures + 1);
-    LUD_TAKE(a, s->measured, (size_t)layout->n_measures + 1);
+    LUD_TAKE(a, s->measured, envs * (size_t)layout->n_measures + 1);
     lud_tick_choices *c = &s->choices;
     LUD_TAKE(a, c->discrete, rows);
     LUD_TAKE(a, c->continuous, rows * continuous + 1);
@@ -58,10 +59,7 @@ static bool take_arrays(lud_tick_stepping *s, int n_teams, bool exchanges) {
     LUD_TAKE(a, c->failed, rows);
     LUD_TAKE(a, c->entropy, rows);
     LUD_TAKE(a, c->confidence, rows);
-    if (exchanges) {
-        LUD_TAKE(a, s->acted, rows);
-        LUD_TAKE(a, s->acted_continuous, rows * continuous + 1);
-    }
+    if (exchanges) LUD_TAKE(a, s->acted, rows);
     return !a->failed;
 }
 
@@ -71,6 +69,12 @@ lud_status lud_tick_stepping_create(const lud_tick_learner *l, int64_t n_envs, u
     s->n_envs = n_envs;
     s->n_rows = n_envs * model->layout.n_agents;
     LUD_TRY(lud_batch_create(model, (int)n_envs, l->seed, first, &s->batch, error));
+    const lud_ranks *ranks = l->device->ranks;
+    const int rank = lud_ranks_rank(ranks);
+    s->first = lud_ranks_first_item(ranks, n_envs, l->shares.n, rank);
+    s->end = lud_ranks_first_item(ranks, n_envs, l->shares.n, rank + 1);
+    s->batch->first_stepped = (int)s->first;
+    s->batch->n_stepped = (int)(s->end - s->first);
     if (!take_arrays(s, l->n_teams, l->device->ranks != NULL) || !take_sight(s, l->policy, &s->sights[0]) ||
         !take_sight(s, l->policy, &s->sights[1]) || s->arrays.failed)
         return lud_no_memory(error, "a learner");
@@ -86,17 +90,31 @@ void lud_tick_stepping_destroy(lud_tick_stepping *s) {
     *s = (lud_tick_stepping){0};
 }
 
-void lud_tick_look(lud_tick_stepping *s) {
+/* Finds out who is alive in environments first .. end - 1. */
+static void see_alive(lud_tick_stepping *s, int64_t first, int64_t end) {
     const lud_model *model = s->batch->model;
+    const int n_agents = model->layout.n_agents;
+    for (int64_t e = first; e < end; e++)
+        for (int a = 0; a < n_agents; a++)
+            s->alive[e * n_agents + a] =
+                lud_tick_is_alive(model, s->batch->states + (size_t)e * model->layout.state_bytes, a);
+}
+
+static void list_alive(lud_tick_stepping *s) {
+    const int n_agents = s->batch->model->layout.n_agents;
     lud_tick_sight *sight = &s->sights[s->now];
     sight->n = 0;
     for (int64_t e = 0; e < s->n_envs; e++)
-        for (int a = 0; a < model->layout.n_agents; a++) {
-            if (!lud_tick_is_alive(model, s->batch->states + (size_t)e * model->layout.state_bytes, a))
-                continue;
+        for (int a = 0; a < n_agents; a++) {
+            if (!s->alive[e * n_agents + a]) continue;
             sight->environment[sight->n] = (int32_t)e;
             sight->agent[sight->n++] = (int32_t)a;
         }
+}
+
+void lud_tick_look(lud_tick_stepping *s) {
+    see_alive(s, 0, s->n_envs);
+    list_alive(s);
 }
 
 void lud_tick_reset(lud_tick_stepping *s) {
@@ -106,6 +124,10 @@ void lud_tick_reset(lud_tick_stepping *s) {
     memset(s->agent_return, 0, (size_t)s->n_rows * sizeof *s->agent_return);
     memset(s->component_return, 0, (size_t)s->n_envs * components * sizeof *s->component_return);
     lud_tick_look(s);
+}
+
+uint32_t lud_tick_clock(const lud_tick_stepping *s) {
+    return s->batch->tick[s->first < s->n_envs ? s->first : 0];
 }
 
 lud_tick_rows lud_tick_present(const lud_tick_stepping *s) {
@@ -140,50 +162,16 @@ lud_tick_rows lud_tick_rows_of_share(const lud_tick_learner *l, const lud_tick_r
     return own;
 }
 
-/* Everybody's choices, of which each process has those of its shares. */
-static lud_status exchange_choices(const lud_tick_learner *l, lud_tick_stepping *s, lud_error *error) {
-    const lud_tick_choices *c = &s->choices;
-    const size_t agents = (size_t)(s->n_rows / s->n_envs),
-                 width = (size_t)lud_max_continuous(&s->batch->model->layout);
-    for (int64_t i = 0; i < s->rows.n; i++) {
-        const int64_t at = (int64_t)s->rows.environment[i] * (int64_t)agents + s->rows.agent[i];
-        s->acted[at] =
-            (lud_tick_acted){c->discrete[i], c->n_tokens[i], c->failed[i],
-                             c->log_prob[i], c->entropy[i],  c->confidence ? c->confidence[i] : 0.0f};
-        memcpy(s->acted_continuous + (size_t)at * width, c->continuous + (size_t)i * width,
-               width * sizeof(float));
-    }
-    const lud_ranks_array all[] = {
-        {s->acted, agents * sizeof *s->acted, 1, s->n_envs},
-        {width > 0 ? s->acted_continuous : NULL, agents * width * sizeof(float), 1, s->n_envs}};
-    LUD_TRY(lud_ranks_complete(l->device->ranks, all, 2, l->shares.n, error));
-    for (int64_t i = 0; i < s->rows.n; i++) {
-        const int64_t at = (int64_t)s->rows.environment[i] * (int64_t)agents + s->rows.agent[i];
-        const lud_tick_acted *own = &s->acted[at];
-        c->discrete[i] = own->discrete;
-        c->n_tokens[i] = own->n_tokens;
-        c->failed[i] = (uint8_t)own->failed;
-        c->log_prob[i] = own->log_prob;
-        c->entropy[i] = own->entropy;
-        if (c->confidence) c->confidence[i] = own->confidence;
-        memcpy(c->continuous + (size_t)i * width, s->acted_continuous + (size_t)at * width,
-               width * sizeof(float));
-    }
-    return LUD_OK;
-}
-
 lud_status lud_tick_act(const lud_tick_learner *l, lud_tick_stepping *s, bool greedy, lud_error *error) {
     lud_status status = LUD_OK;
-    s->tick = s->batch->tick[0];
+    s->tick = lud_tick_clock(s);
     s->rows = lud_tick_present(s);
     s->rows.greedy = greedy;
     for (int share = l->shares.first; share < l->shares.end && !status; share++) {
         const lud_tick_rows own = lud_tick_rows_of_share(l, &s->rows, share);
         if (own.first < own.n) status = l->policy->kind->act(l->policy, &own, &s->choices, error);
     }
-    if (!l->device->ranks) return status;
-    LUD_TRY(lud_ranks_agree(l->device->ranks, status, error));
-    return exchange_choices(l, s, error);
+    return lud_ranks_agree(l->device->ranks, status, error);
 }
 
 /* The rows' choices where the world wants them. */
@@ -204,8 +192,7 @@ static void scatter(lud_tick_stepping *s) {
 
 /* One environment's episode that has ended. */
 static void count_episode(const lud_tick_learner *l, lud_tick_stepping *s, int64_t e) {
-    const lud_model *model = s->batch->model;
-    const lud_layout *layout = &model->layout;
+    const lud_layout *layout = &s->batch->model->layout;
     const double *returns = s->agent_return + e * layout->n_agents;
     lud_tick_episodes *sums = &s->episodes;
     sums->n++;
@@ -217,12 +204,54 @@ static void count_episode(const lud_tick_learner *l, lud_tick_stepping *s, int64
     }
     for (int k = 0; k < layout->n_components; k++)
         sums->components[k] += s->component_return[e * layout->n_components + k];
-    if (layout->n_columns == 0) return;
-    model->world->measure(model, 1, s->final_states + (size_t)e * layout->state_bytes, s->measured);
-    for (int k = 0; k < layout->n_columns; k++) sums->measures[k] += s->measured[k];
+    for (int k = 0; k < layout->n_columns; k++) sums->measures[k] += s->measured[e * layout->n_measures + k];
 }
 
-void lud_tick_step(const lud_tick_learner *l, lud_tick_stepping *s, int64_t *left) {
+/* Measures of own episodes that the last step ended. */
+static void measure(lud_tick_stepping *s) {
+    const lud_model *model = s->batch->model;
+    const lud_layout *layout = &model->layout;
+    for (int64_t e = s->first; e < s->end && layout->n_columns > 0; e++)
+        if (s->terminated[e] || s->truncated[e])
+            model->world->measure(model, 1, s->final_states + (size_t)e * layout->state_bytes,
+                                  s->measured + e * layout->n_measures);
+}
+
+/* What everybody is told of the tick: choices of the last act as far as they are scored, and what came of
+ * them, of which each process has those of its shares. States and observations stay where they are. */
+static lud_status exchange(const lud_tick_learner *l, lud_tick_stepping *s, lud_error *error) {
+    const lud_layout *layout = &s->batch->model->layout;
+    const lud_tick_choices *c = &s->choices;
+    const size_t agents = (size_t)layout->n_agents, components = (size_t)layout->n_components,
+                 measures = layout->n_columns > 0 ? (size_t)layout->n_measures : 0;
+    if (!l->device->ranks) return LUD_OK;
+    for (int64_t i = 0; i < s->rows.n; i++) {
+        const int64_t at = (int64_t)s->rows.environment[i] * layout->n_agents + s->rows.agent[i];
+        s->acted[at] = (lud_tick_acted){c->n_tokens[i], c->failed[i], c->log_prob[i], c->entropy[i],
+                                        c->confidence ? c->confidence[i] : 0.0f};
+    }
+    const lud_ranks_array all[] = {
+        {s->acted, agents * sizeof *s->acted, 1, s->n_envs},
+        {s->rewards, agents * sizeof *s->rewards, 1, s->n_envs},
+        {components > 0 ? s->components : NULL, agents * components * sizeof *s->components, 1, s->n_envs},
+        {measures > 0 ? s->measured : NULL, measures * sizeof *s->measured, 1, s->n_envs},
+        {s->alive, agents, 1, s->n_envs},
+        {s->terminated, 1, 1, s->n_envs},
+        {s->truncated, 1, 1, s->n_envs}};
+    LUD_TRY(lud_ranks_complete(l->device->ranks, all, sizeof all / sizeof *all, l->shares.n, error));
+    for (int64_t i = 0; i < s->rows.n; i++) {
+        const int64_t at = (int64_t)s->rows.environment[i] * layout->n_agents + s->rows.agent[i];
+        const lud_tick_acted *acted = &s->acted[at];
+        c->n_tokens[i] = acted->n_tokens;
+        c->failed[i] = (uint8_t)acted->failed;
+        c->log_prob[i] = acted->log_prob;
+        c->entropy[i] = acted->entropy;
+        if (c->confidence) c->confidence[i] = acted->confidence;
+    }
+    return LUD_OK;
+}
+
+lud_status lud_tick_step(const lud_tick_learner *l, lud_tick_stepping *s, int64_t *left, lud_error *error) {
     const lud_layout *layout = &s->batch->model->layout;
     scatter(s);
     s->now ^= 1;
@@ -233,7 +262,10 @@ void lud_tick_step(const lud_tick_learner *l, lud_tick_stepping *s, int64_t *lef
                                .truncated = s->truncated,
                                .final_states = s->final_states};
     lud_batch_step(s->batch, (lud_actions){s->discrete, s->continuous}, &out);
-    lud_tick_look(s);
+    see_alive(s, s->first, s->end);
+    measure(s);
+    LUD_TRY(exchange(l, s, error));
+    list_alive(s);
     for (int64_t e = 0; e < s->n_envs; e++) {
         double *returns = s->agent_return + e * layout->n_agents,
                *components = s->component_return + e * layout->n_components;
@@ -249,6 +281,14 @@ void lud_tick_step(const lud_tick_learner *l, lud_tick_stepping *s, int64_t *lef
         memset(returns, 0, (size_t)layout->n_agents * sizeof *returns);
         memset(components, 0, (size_t)layout->n_components * sizeof *components);
     }
+    return LUD_OK;
+}
+
+lud_status lud_tick_complete(const lud_tick_learner *l, lud_tick_stepping *s, lud_error *error) {
+    if (!l->device->ranks) return LUD_OK;
+    LUD_TRY(lud_batch_complete(s->batch, l->device->ranks, l->shares.n, error));
+    lud_batch_observe(s->batch, s->sights[s->now].parts);
+    return LUD_OK;
 }
 
 void lud_tick_clear_episodes(lud_tick_stepping *s) {

@@ -278,8 +278,9 @@ lud_status lud_tick_run(ticks *l, lud_error *error) {
     lud_profile_end(&l->profile, LUD_TICK_STAGE_ACT);
     if (status) return status;
     lud_profile_begin(&l->profile, LUD_TICK_STAGE_WORLD);
-    lud_tick_step(l, &l->training, NULL);
+    status = lud_tick_step(l, &l->training, NULL, error);
     lud_profile_end(&l->profile, LUD_TICK_STAGE_WORLD);
+    if (status) return status;
     lud_profile_call(&l->profile);
     return lud_tick_update(l, error);
 }
@@ -375,6 +376,8 @@ static lud_status iterate(lud_learner *learner, double *row, lud_error *error) {
         LUD_TRY(lud_tick_run(l, error));
     }
     LUD_TRY(count_lines(l, error));
+    LUD_TRY(lud_tick_complete(l, &l->training, error)); /* any of them may be the one that saves */
+    LUD_TRY(lud_tick_imitation_complete(l, error));
     l->iteration++;
     write_sums(l, row);
     write_world(l, row + LUD_TICK_COLUMNS);

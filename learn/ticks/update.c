@@ -115,8 +115,11 @@ static lud_status find_final_values(lud_tick_learner *l, lud_error *error) {
                           .environment = s->environment,
                           .agent = s->agent};
     if (!l->policy->has_critic || l->options.time_limits != LUD_LIMIT_BOOTSTRAP) return LUD_OK;
+    bool some = false;
     for (int64_t e = 0; e < t->n_envs; e++) {
         if (!t->truncated[e] || t->terminated[e]) continue;
+        some = true;
+        if (e < t->first || e >= t->end) continue; /* another process has the state */
         const uint8_t *state = t->final_states + (size_t)e * model->layout.state_bytes;
         void *parts[LUD_MAX_OBSERVATION_PARTS];
         for (int p = 0; p < LUD_MAX_OBSERVATION_PARTS; p++)
@@ -131,7 +134,7 @@ static lud_status find_final_values(lud_tick_learner *l, lud_error *error) {
             s->agent[rows.n++] = (int32_t)a;
         }
     }
-    return rows.n > 0 ? value_rows(l, &rows, s->final_values, error) : LUD_OK;
+    return some ? value_rows(l, &rows, s->final_values, error) : LUD_OK;
 }
 
 /* ---- scoring ---- */

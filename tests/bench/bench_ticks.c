@@ -104,7 +104,7 @@ static void tick_one_by_one(void *context) {
         lud_optimiser_step(l->optimiser, l->actor_group, 1e-6);
         lud_optimiser_step(l->optimiser, l->critic_group, 1e-6);
     }
-    lud_tick_step(l, s, NULL);
+    if (!c->status) c->status = lud_tick_step(l, s, NULL, &c->error);
     if (!c->status) c->status = lud_tick_act(l, s, false, &c->error); /* the rows of the next */
 }
 
