@@ -4,10 +4,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "sim/snapshot.h"
 
-/* A thread works through its environments in pieces that stay in its cache from step to observe. */
-enum { PIECE = 64 };
+/* A thread works through its environments in pieces that stay in its cache from step to observe, and that are
+ * worth waking it: of worlds whose steps take long a piece is less, down to one environment. */
+enum { PIECE = 64, STEPS_UNTIMED = 64 };
+static const double piece_seconds = 40e-6;
 enum { TERMINATED = 1, TRUNCATED = 2 };
 
 /* The public struct with what only this file touches. */
@@ -17,6 +20,8 @@ typedef struct whole_batch {
     uint8_t *ended;                  /* [n_envs] TERMINATED or TRUNCATED: over and not yet started anew */
     int max_continuous;
     size_t part_bytes[LUD_MAX_OBSERVATION_PARTS];
+    double environment_seconds; /* of a step of one environment, the least of late; 0: not known */
+    int steps_untimed;          /* until a step is timed again */
 } whole_batch;
 
 lud_status lud_batch_create(const lud_model *model, int n_envs, uint64_t seed, uint32_t first_environment,
@@ -150,25 +155,32 @@ static void step_piece(whole_batch *b, int begin, int n, lud_actions actions, co
     observe_piece(b, begin, n, out);
 }
 
+/* Environments of a piece that is worth a thread. */
+static int worth_a_thread(const whole_batch *b) {
+    int n = PIECE;
+    while (n > 1 && n / 2 * b->environment_seconds >= piece_seconds) n /= 2;
+    return n;
+}
+
 /* Environments with seeds of their own share no call of the world. */
-static int piece_of(const lud_batch *batch) {
-    return batch->seeds ? 1 : PIECE;
+static int piece_of(const whole_batch *b) {
+    return b->shown.seeds ? 1 : worth_a_thread(b);
 }
 
-static int pieces_of(const lud_batch *batch) {
-    return (batch->n_envs + piece_of(batch) - 1) / piece_of(batch);
+static int count_pieces(int n, int size) {
+    return (n + size - 1) / size;
 }
 
-static int threads_of(const lud_batch *batch) {
-    const int n_threads = batch->n_threads > 0 ? batch->n_threads : omp_get_max_threads();
-    const int n_pieces = (batch->n_envs + PIECE - 1) / PIECE; /* fewer are not worth a thread */
+static int threads_of(const whole_batch *b) {
+    const int n_threads = b->shown.n_threads > 0 ? b->shown.n_threads : omp_get_max_threads();
+    const int n_pieces = count_pieces(b->shown.n_envs, worth_a_thread(b));
     return n_threads < n_pieces ? n_threads : n_pieces;
 }
 
 void lud_batch_reset(lud_batch *shown, const lud_batch_out *out) {
     whole_batch *b = (whole_batch *)shown;
-    const int size = piece_of(shown), n_pieces = pieces_of(shown);
-#pragma omp parallel for schedule(static) num_threads(threads_of(shown))
+    const int size = piece_of(b), n_pieces = count_pieces(shown->n_envs, size);
+#pragma omp parallel for schedule(static) num_threads(threads_of(b))
     for (int piece = 0; piece < n_pieces; piece++) {
         int begin = piece * size, n = shown->n_envs - begin < size ? shown->n_envs - begin : size;
         reset_piece(b, begin, n);
@@ -178,7 +190,7 @@ void lud_batch_reset(lud_batch *shown, const lud_batch_out *out) {
 
 void lud_batch_reset_some(lud_batch *shown, const uint8_t *chosen, const lud_batch_out *out) {
     whole_batch *b = (whole_batch *)shown;
-#pragma omp parallel for schedule(static, PIECE) num_threads(threads_of(shown))
+#pragma omp parallel for schedule(static, worth_a_thread(b)) num_threads(threads_of(b))
     for (int e = 0; e < shown->n_envs; e++) {
         if (!chosen[e]) continue;
         reset_piece(b, e, 1);
@@ -186,14 +198,25 @@ void lud_batch_reset_some(lud_batch *shown, const uint8_t *chosen, const lud_bat
     }
 }
 
+/* What is late because another program ran is not believed for long, nor what was fast by chance. */
+static void learn_duration(whole_batch *b, double seconds) {
+    const double known = b->environment_seconds * 1.1;
+    b->environment_seconds = known == 0.0 || seconds < known ? seconds : known;
+    b->steps_untimed = STEPS_UNTIMED;
+}
+
 void lud_batch_step(lud_batch *shown, lud_actions actions, const lud_batch_out *out) {
     whole_batch *b = (whole_batch *)shown;
-    const int size = piece_of(shown), n_stepped = shown->n_stepped, n_pieces = (n_stepped + size - 1) / size;
-#pragma omp parallel for schedule(static) num_threads(threads_of(shown))
+    const int n_stepped = shown->n_stepped, size = piece_of(b), n_pieces = count_pieces(n_stepped, size),
+              n_threads = threads_of(b);
+    const bool timed = n_stepped > 1 && b->steps_untimed-- <= 0;
+    const double began = timed ? lud_clock_seconds() : 0.0;
+#pragma omp parallel for schedule(static) num_threads(n_threads)
     for (int piece = 0; piece < n_pieces; piece++) {
         int begin = piece * size, n = n_stepped - begin < size ? n_stepped - begin : size;
         step_piece(b, shown->first_stepped + begin, n, actions, out);
     }
+    if (timed) learn_duration(b, (lud_clock_seconds() - began) * n_threads / n_stepped);
 }
 
 void lud_batch_put(lud_batch *batch, int first, int n, const uint8_t *states) {
@@ -206,12 +229,13 @@ void lud_batch_put(lud_batch *batch, int first, int n, const uint8_t *states) {
 }
 
 void lud_batch_observe(lud_batch *shown, void *const *observations) {
+    whole_batch *b = (whole_batch *)shown;
     const lud_batch_out out = {.observations = observations};
-    const int size = piece_of(shown), n_pieces = pieces_of(shown);
-#pragma omp parallel for schedule(static) num_threads(threads_of(shown))
+    const int size = piece_of(b), n_pieces = count_pieces(shown->n_envs, size);
+#pragma omp parallel for schedule(static) num_threads(threads_of(b))
     for (int piece = 0; piece < n_pieces; piece++) {
         int begin = piece * size, n = shown->n_envs - begin < size ? shown->n_envs - begin : size;
-        observe_piece((whole_batch *)shown, begin, n, &out);
+        observe_piece(b, begin, n, &out);
     }
 }
 

@@ -6,7 +6,9 @@
 #include <string.h>
 
 #include <cmocka.h>
+#include <omp.h>
 
+#include "base/clock.h"
 #include "sim/batch.h"
 #include "sim/support_walk.h"
 
@@ -313,6 +315,47 @@ static void test_a_limit_of_the_batch(void **state) {
     walk_destroy(limited);
 }
 
+/* ---- pieces ---- */
+
+static const lud_world *quick_world;
+static _Atomic unsigned threads_seen; /* a bit each */
+
+static void step_slowly(const lud_model *model, lud_range range, uint8_t *states, lud_actions actions,
+                        lud_outcome outcome) {
+    const double began = lud_clock_seconds();
+    threads_seen |= 1u << omp_get_thread_num();
+    quick_world->step(model, range, states, actions, outcome);
+    while (lud_clock_seconds() - began < 1e-4 * range.n) continue;
+}
+
+/* Of a world whose steps take long a few environments are already worth a thread. */
+static void test_few_slow_environments_are_shared(void **state) {
+    (void)state;
+    enum { FEW = 16, TAKEN = 5 };
+    walk_model *walk = make_walk();
+    quick_world = walk->model.world;
+    lud_world slow = *quick_world;
+    slow.step = step_slowly;
+    walk->model.world = &slow;
+    trace *t[2];
+    for (int k = 0; k < 2; k++) {
+        t[k] = calloc(1, sizeof *t[k]);
+        lud_batch *batch;
+        assert_int_equal(lud_batch_create(&walk->model, FEW, SEED, 0, &batch, NULL), LUD_OK);
+        batch->n_threads = 1 + k;
+        lud_batch_reset(batch, NULL);
+        threads_seen = 0;
+        run(batch, 0, 0, TAKEN, t[k]);
+        assert_int_equal(threads_seen, k == 0 ? 1 : 3);
+        lud_batch_destroy(batch);
+    }
+    assert_memory_equal(t[0], t[1], sizeof *t[0]);
+    free(t[0]);
+    free(t[1]);
+    walk->model.world = quick_world;
+    walk_destroy(walk);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_threads_and_splits_agree),
@@ -322,6 +365,7 @@ int main(void) {
         cmocka_unit_test(test_final_states_and_counters),
         cmocka_unit_test(test_ends),
         cmocka_unit_test(test_a_limit_of_the_batch),
+        cmocka_unit_test(test_few_slow_environments_are_shared),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
