@@ -644,6 +644,30 @@ static void test_problems_of_who_is_walled_in(void **state) {
     lud_grid_edit *edit = edit_open_text(walled, 0);
     assert_false(finds(edit, "cannot reach goal 0"));
     assert_true(finds(edit, "cannot reach goal 1"));
+    lud_error error = {0};
+    if (lud_grid_edit_set(edit, "goals_must_cover", "true", &error)) fail_msg("%s", error.text);
+    assert_false(finds(edit, "of agent 0 (goals_must_cover)")); /* both cells are goals */
+    assert_int_equal(lud_grid_edit_remove(edit, (lud_grid_pick){.kind = LUD_PICK_GOAL, .goal = 1}, &error),
+                     LUD_OK);
+    assert_true(finds(edit, "1 cell is in no goal of agent 0 (goals_must_cover)"));
+    lud_grid_edit_close(edit);
+
+    /* where one may go says nothing of another: the first has the whole room to the right */
+    static const char apart[] = "ludus: 1\nworld: multigrid\nmultigrid:\n  map: |\n    We We We We We We We\n"
+                                "    We Ay We Ay .. .. We\n    We We We .. .. .. We\n"
+                                "    We We We We We We We\n"
+                                "goals: [{cell: [5, 1], agents: [0]}, {cell: [1, 1], agents: [1]}]\n";
+    edit = edit_open_text(apart, 0);
+    assert_true(finds(edit, "agent 0 cannot reach goal 0"));
+    assert_true(finds(edit, "agent 1 cannot reach goal 1"));
+    lud_grid_edit_close(edit);
+    static const char other_way[] =
+        "ludus: 1\nworld: multigrid\nmultigrid:\n  map: |\n    We We We We We We We\n"
+        "    We Ay .. .. We Ay We\n    We .. .. .. We We We\n    We We We We We We We\n"
+        "goals: [{cell: [5, 1], agents: [0]}, {cell: [1, 1], agents: [1]}]\n";
+    edit = edit_open_text(other_way, 0);
+    assert_true(finds(edit, "agent 0 cannot reach goal 0"));
+    assert_true(finds(edit, "agent 1 cannot reach goal 1"));
     lud_grid_edit_close(edit);
 }
 

@@ -244,10 +244,33 @@ static void test_the_soonest_stay(void **unused) {
     assert_int_equal(kept, wanted);
 }
 
+/* A grid without walls around it: what is beside the first cell is done from there. */
+static void test_the_first_cell(void **unused) {
+    (void)unused;
+    const char *cells[CELLS];
+    for (int c = 0; c < CELLS; c++) cells[c] = "..";
+    cells[0] = "Ae";
+    cells[1] = "Lr";
+    cells[WIDTH] = "Kr";
+    cells[2] = cells[WIDTH + 1] = cells[2 * WIDTH] = "We"; /* the first cell is all there is */
+    lud_scenario *scenario = small_world_make(cells, robot);
+    lud_grid_errands errands;
+    small_look look;
+    uint8_t state[64];
+    find(scenario->model, &errands, &look, state);
+    assert_int_equal(errands.n, 1);
+    assert_int_equal(errands.list[0].cell, 1);
+    const change c = change_of(&errands.list[0], &look);
+    assert_int_equal(search(scenario->model, state, &c), errands.list[0].actions);
+    lud_scenario_destroy(scenario);
+}
+
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_doors), cmocka_unit_test(test_rocks),
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_doors),
+                                       cmocka_unit_test(test_rocks),
                                        cmocka_unit_test(test_no_door_is_overlooked),
                                        cmocka_unit_test(test_no_push_is_overlooked),
-                                       cmocka_unit_test(test_the_soonest_stay)};
+                                       cmocka_unit_test(test_the_soonest_stay),
+                                       cmocka_unit_test(test_the_first_cell)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
