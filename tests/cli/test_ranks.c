@@ -189,14 +189,16 @@ static const struct {
      "learner.updates_per_iteration=40 --set learner.batch_size=26 --set learner.hidden_dim=16 --set "
      "learner.dropout=0.2 --set learner.shares=12",
      "learner.num_training_steps=240"},
-    /* a gate that draws, a critic */
+    /* a gate that draws, a critic, episodes that are cut off */
     {"village", "tribes/village_gated.yaml",
-     "--set learner.ticks=40 --set learner.ticks_per_iteration=10 --set run.environments=13 --set "
+     "--set tribes.max_steps=15 --set learner.ticks=40 --set learner.ticks_per_iteration=10 --set "
+     "run.environments=13 --set "
      "learner.evaluation_episodes=13 --set learner.normaliser=popart --set learner.shares=12",
      "learner.ticks=120"},
     /* agents that write, and copy others at first */
     {"words", "tribes/tokens.yaml",
-     "--set learner.ticks=10 --set learner.imitation.ticks=4 --set learner.critic_ticks=2 --set "
+     "--set tribes.max_steps=3 --set learner.ticks=10 --set learner.imitation.ticks=4 --set "
+     "learner.critic_ticks=2 --set "
      "learner.ticks_per_iteration=5 --set run.environments=13 --set learner.evaluation_episodes=13 --set "
      "learner.policy.language.width=32 --set learner.policy.language.layers=2 --set learner.shares=12",
      NULL}};
