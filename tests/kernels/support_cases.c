@@ -368,6 +368,15 @@ static void cross_entropy(case_layout *l, uint64_t seed) {
     l->out[1] = 0;
     if (l->rows > 1) l->index_values[0][1] = -1;
 }
+/* The same where every choice is open: no mask is given. */
+static void categorical_open(case_layout *l, uint64_t seed) {
+    categorical(l, seed);
+    l->mask = 0;
+}
+static void cross_entropy_open(case_layout *l, uint64_t seed) {
+    cross_entropy(l, seed);
+    l->mask = 0;
+}
 /* Who draws, for the rows of a batch: environments (index 1) and agents (index 2). */
 static void drawers(case_layout *l) {
     int32_t *environment = indices(l, 1, l->rows), *agent = indices(l, 2, l->rows);
@@ -383,6 +392,10 @@ static void categorical_sample(case_layout *l, uint64_t seed) {
     by_rows(l, 3, 7);
     l->gradient[0] = false;
     l->discrete = true;
+}
+static void categorical_sample_open(case_layout *l, uint64_t seed) {
+    categorical_sample(l, seed);
+    l->mask = 0;
 }
 static void gaussian_shared(case_layout *l, uint64_t seed) {
     (void)seed;
@@ -599,6 +612,7 @@ static void optimisers(case_layout *l, uint64_t seed) {
 
 // clang-format off
 #define CASE_ROW(name, layout) {#name, layout, name##_forward_f64, name##_backward_f64, name##_forward_f32, name##_backward_f32},
+#define OPEN_ROW(name, layout) {#name "_open", layout, name##_forward_f64, name##_backward_f64, name##_forward_f32, name##_backward_f32},
 const kernel_case kernel_cases[] = {
     CASE_ROW(identity, elementwise)
     CASE_ROW(relu, elementwise)
@@ -678,6 +692,10 @@ const kernel_case kernel_cases[] = {
     CASE_ROW(packed, packed)
     CASE_ROW(packed_half, packed_half)
     CASE_ROW(quantised, quantised)
+    OPEN_ROW(softmax, elementwise)
+    OPEN_ROW(categorical, categorical_open)
+    OPEN_ROW(categorical_sample, categorical_sample_open)
+    OPEN_ROW(cross_entropy, cross_entropy_open)
 };
 // clang-format on
 const int n_kernel_cases = (int)(sizeof kernel_cases / sizeof *kernel_cases);

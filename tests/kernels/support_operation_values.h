@@ -83,4 +83,8 @@ static const struct {
               {"rms_norm", {0xf9e738b51b5e73bb, 0x41fcedf37040bc0f, 0x215f5b551ee047e3}},
               {"packed", {0xcdfc14a331959905, 0xfc5172a4e7c6fed3, 0xff1dcb6b4dd14ddf}},
               {"packed_half", {0x40e1b81fbef33492, 0x04a599671e44d5c6, 0xe6c3a0b12df18c2f}},
-              {"quantised", {0x4c1d78f4db688c56, 0x4c1d78f4db688c56, 0xf1004ec740262b51}}};
+              {"quantised", {0x4c1d78f4db688c56, 0x4c1d78f4db688c56, 0xf1004ec740262b51}},
+              {"softmax_open", {0x026fdb7bd3aa2dc9, 0xb2feca78e61afde4, 0xa2212a06757f34dc}},
+              {"categorical_open", {0x9d8d2f566cc398d0, 0x9d8d2f566cc398d0, 0xda19dec94f74627b}},
+              {"categorical_sample_open", {0x370fdc86ca4fea37, 0x370fdc86ca4fea37, 0xa9784afd07d99a6f}},
+              {"cross_entropy_open", {0x72f96530e6a12285, 0x72f96530e6a12285, 0x67eccf2f5a286d7e}}};
