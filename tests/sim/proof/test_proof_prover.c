@@ -345,6 +345,22 @@ static void test_search(void **state) {
     assert_true(found > 100 && none > 100 && open > 20);
 }
 
+/* A state from which every fact and every rule leads on: as many successors as there can be. */
+static void test_everything_leads_on(void **state) {
+    (void)state;
+    lud_error error = {0};
+    lud_proof_base *base =
+        proof_base(LUD_PROOF_TRIPLES, "p(a,b)\np(b,c)\np(c,d)\n", "p(X,Y) :- p(Z,W), r(Z,Y)\n", NULL);
+    const lud_proof_atom query = proof_atom(base, "p(d,d)");
+    const lud_proof_search_options options = {.max_depth = 3, .max_goals = 4};
+    lud_proof_search_result result;
+    assert_int_equal(lud_proof_search(base, &query, &options, &result, &error), LUD_OK);
+    assert_int_equal(result.steps, -1); /* of no r anything is known */
+    assert_true(result.n_states > base->n_facts + base->n_rules);
+    lud_proof_search_result_free(&result);
+    lud_proof_base_destroy(base);
+}
+
 /* Whatever random play proves, the prover proves too, and the tree of the episode holds. Small budgets, where
  * other engines take a cut list for a proof. */
 static void test_play_is_sound(void **state) {
@@ -413,8 +429,12 @@ static void test_play_is_sound(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_fixpoint), cmocka_unit_test(test_exclusion),     cmocka_unit_test(test_limits),
-        cmocka_unit_test(test_search),   cmocka_unit_test(test_play_is_sound),
+        cmocka_unit_test(test_fixpoint),
+        cmocka_unit_test(test_exclusion),
+        cmocka_unit_test(test_limits),
+        cmocka_unit_test(test_search),
+        cmocka_unit_test(test_everything_leads_on),
+        cmocka_unit_test(test_play_is_sound),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
