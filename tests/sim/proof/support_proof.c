@@ -141,44 +141,30 @@ static void add(proof_matrices *m, int32_t p, int32_t x, int32_t y) {
     m->grew = true;
 }
 
+/* The constant that a term stands for so far, 0: none yet. */
+static int32_t value_of(int32_t term, const int32_t *value) {
+    return term < 0 ? value[-1 - term] : term;
+}
+
 /* Every way to match body atoms b, b + 1, ... with what holds so far. */
 static void match(proof_matrices *m, const lud_proof_rule *rule, int32_t b, int32_t *value) {
-    const int32_t n = m->base->n_constants;
-    if (b == rule->n_body) {
-        int32_t ends[2], open = -1;
-        for (int i = 0; i < 2; i++) {
-            const int32_t term = rule->head.terms[i];
-            ends[i] = term < 0 ? value[-1 - term] : term;
-            if (ends[i] == 0) open = -1 - term;
-        }
-        if (open < 0) {
-            add(m, rule->head.predicate, ends[0], ends[1]);
-            return;
-        }
-        for (value[open] = 1; value[open] <= n; value[open]++) match(m, rule, b, value);
-        value[open] = 0;
+    const bool done = b == rule->n_body;
+    const lud_proof_atom *atom = done ? &rule->head : &rule->body[b];
+    const int32_t x = value_of(atom->terms[0], value), y = value_of(atom->terms[1], value);
+    if (x && y) {
+        if (done)
+            add(m, atom->predicate, x, y);
+        else if (holds(m, atom->predicate, x, y))
+            match(m, rule, b + 1, value);
         return;
     }
-    const lud_proof_atom *atom = &rule->body[b];
-    int32_t *free_slot[2] = {NULL, NULL}, ends[2];
-    for (int i = 0; i < 2; i++) {
-        const int32_t term = atom->terms[i];
-        ends[i] = term < 0 ? value[-1 - term] : term;
-        if (ends[i] == 0) free_slot[i] = &value[-1 - term];
-    }
-    if (!free_slot[0] && !free_slot[1]) {
-        if (holds(m, atom->predicate, ends[0], ends[1])) match(m, rule, b + 1, value);
+    int32_t *slot = &value[-1 - atom->terms[x ? 1 : 0]];
+    if (done || (!x && !y)) { /* bind an argument, then come back */
+        for (*slot = 1; *slot <= m->base->n_constants; ++*slot) match(m, rule, b, value);
+        *slot = 0;
         return;
     }
-    if (free_slot[0] && free_slot[1]) { /* bind the first argument, then come back */
-        for (*free_slot[0] = 1; *free_slot[0] <= n; ++*free_slot[0]) match(m, rule, b, value);
-        *free_slot[0] = 0;
-        return;
-    }
-    const int bound = free_slot[0] != NULL; /* the argument that has a value */
-    const uint64_t *row =
-        (bound ? m->backward : m->forward)[atom->predicate] + (size_t)ends[bound] * m->words;
-    int32_t *slot = free_slot[!bound];
+    const uint64_t *row = (x ? m->forward : m->backward)[atom->predicate] + (size_t)(x ? x : y) * m->words;
     for (size_t w = 0; w < m->words; w++)
         for (uint64_t bits = row[w]; bits; bits &= bits - 1) {
             *slot = (int32_t)(w * 64) + __builtin_ctzll(bits);
