@@ -171,16 +171,20 @@ static int count_pieces(int n, int size) {
     return (n + size - 1) / size;
 }
 
-static int threads_of(const whole_batch *b) {
-    const int n_threads = b->shown.n_threads > 0 ? b->shown.n_threads : omp_get_max_threads();
-    const int n_pieces = count_pieces(b->shown.n_envs, worth_a_thread(b));
+static int most_threads(const whole_batch *b) {
+    return b->shown.n_threads > 0 ? b->shown.n_threads : omp_get_max_threads();
+}
+
+/* Threads for n environments. */
+static int threads_for(const whole_batch *b, int n) {
+    const int n_threads = most_threads(b), n_pieces = count_pieces(n, worth_a_thread(b));
     return n_threads < n_pieces ? n_threads : n_pieces;
 }
 
 void lud_batch_reset(lud_batch *shown, const lud_batch_out *out) {
     whole_batch *b = (whole_batch *)shown;
     const int size = piece_of(b), n_pieces = count_pieces(shown->n_envs, size);
-#pragma omp parallel for schedule(static) num_threads(threads_of(b))
+#pragma omp parallel for schedule(static) num_threads(threads_for(b, shown->n_envs))
     for (int piece = 0; piece < n_pieces; piece++) {
         int begin = piece * size, n = shown->n_envs - begin < size ? shown->n_envs - begin : size;
         reset_piece(b, begin, n);
@@ -190,7 +194,7 @@ void lud_batch_reset(lud_batch *shown, const lud_batch_out *out) {
 
 void lud_batch_reset_some(lud_batch *shown, const uint8_t *chosen, const lud_batch_out *out) {
     whole_batch *b = (whole_batch *)shown;
-#pragma omp parallel for schedule(static, worth_a_thread(b)) num_threads(threads_of(b))
+#pragma omp parallel for schedule(static, worth_a_thread(b)) num_threads(threads_for(b, shown->n_envs))
     for (int e = 0; e < shown->n_envs; e++) {
         if (!chosen[e]) continue;
         reset_piece(b, e, 1);
@@ -208,8 +212,8 @@ static void learn_duration(whole_batch *b, double seconds) {
 void lud_batch_step(lud_batch *shown, lud_actions actions, const lud_batch_out *out) {
     whole_batch *b = (whole_batch *)shown;
     const int n_stepped = shown->n_stepped, size = piece_of(b), n_pieces = count_pieces(n_stepped, size),
-              n_threads = threads_of(b);
-    const bool timed = n_stepped > 1 && b->steps_untimed-- <= 0;
+              n_threads = threads_for(b, n_stepped);
+    const bool timed = n_stepped > 1 && most_threads(b) > 1 && b->steps_untimed-- <= 0;
     const double began = timed ? lud_clock_seconds() : 0.0;
 #pragma omp parallel for schedule(static) num_threads(n_threads)
     for (int piece = 0; piece < n_pieces; piece++) {
@@ -232,7 +236,7 @@ void lud_batch_observe(lud_batch *shown, void *const *observations) {
     whole_batch *b = (whole_batch *)shown;
     const lud_batch_out out = {.observations = observations};
     const int size = piece_of(b), n_pieces = count_pieces(shown->n_envs, size);
-#pragma omp parallel for schedule(static) num_threads(threads_of(b))
+#pragma omp parallel for schedule(static) num_threads(threads_for(b, shown->n_envs))
     for (int piece = 0; piece < n_pieces; piece++) {
         int begin = piece * size, n = shown->n_envs - begin < size ? shown->n_envs - begin : size;
         observe_piece(b, begin, n, &out);
@@ -250,6 +254,13 @@ static void list_changing(const lud_batch *batch, lud_snapshot_part parts[N_CHAN
     parts[3] = (lud_snapshot_part){batch->episode, n * sizeof *batch->episode};
     const bool waits = batch->end == LUD_END_RESETS_NEXT || batch->end == LUD_END_STAYS;
     parts[4] = (lud_snapshot_part){((const whole_batch *)batch)->ended, waits ? n : 0};
+}
+
+void lud_batch_divide(lud_batch *batch, const lud_ranks *ranks, int n_shares) {
+    const int rank = lud_ranks_rank(ranks);
+    batch->first_stepped = (int)lud_ranks_first_item(ranks, batch->n_envs, n_shares, rank);
+    batch->n_stepped =
+        (int)lud_ranks_first_item(ranks, batch->n_envs, n_shares, rank + 1) - batch->first_stepped;
 }
 
 lud_status lud_batch_complete(lud_batch *batch, lud_ranks *ranks, int n_shares, lud_error *error) {

@@ -68,8 +68,10 @@ void lud_batch_step(lud_batch *batch, lud_actions actions, const lud_batch_out *
 /* Puts environments first..first+n-1 to states[n][state_bytes], which the caller has checked; the steps of
  * their episodes follow where states say them, else are 0. */
 void lud_batch_put(lud_batch *batch, int first, int n, const uint8_t *states);
-/* Where each process steps the environments of its shares (base/ranks): afterwards every process has them
- * all. Made by all of them. */
+/* From now on lud_batch_step steps the environments of this process' shares (base/ranks) alone. */
+void lud_batch_divide(lud_batch *batch, const lud_ranks *ranks, int n_shares);
+/* Where each process steps the environments of its shares: afterwards every process has them all. Made by all
+ * of them. */
 lud_status lud_batch_complete(lud_batch *batch, lud_ranks *ranks, int n_shares, lud_error *error);
 /* Writes the observations of the present states, as after a step. */
 void lud_batch_observe(lud_batch *batch, void *const *observations);

@@ -92,13 +92,10 @@ static bool take_arrays(mappo *m) {
 }
 
 /* Which environments this process steps: those of its shares. */
-static void divide(const mappo *m, int64_t n_envs, lud_mappo_stepping *s) {
-    const lud_ranks *ranks = m->device->ranks;
-    const int rank = lud_ranks_rank(ranks), n_shares = (int)m->options.update.shares;
-    s->first = lud_ranks_first_item(ranks, n_envs, n_shares, rank);
-    s->end = lud_ranks_first_item(ranks, n_envs, n_shares, rank + 1);
-    s->batch->first_stepped = (int)s->first;
-    s->batch->n_stepped = (int)(s->end - s->first);
+static void divide(const mappo *m, lud_mappo_stepping *s) {
+    lud_batch_divide(s->batch, m->device->ranks, (int)m->options.update.shares);
+    s->first = s->batch->first_stepped;
+    s->end = s->first + s->batch->n_stepped;
 }
 
 /* `n_envs` environments, `first` and those behind it, with room for n_steps steps of them. */
@@ -111,7 +108,7 @@ static lud_status open_environments(mappo *m, int64_t n_envs, uint32_t first, in
     LUD_TAKE(&m->arrays, s->episode_return, (size_t)n_envs);
     LUD_TAKE(&m->arrays, s->group_return, (size_t)n_envs * (size_t)m->n_groups);
     if (!s->episode_return || !s->group_return) return lud_no_memory(error, "a learner");
-    divide(m, n_envs, s);
+    divide(m, s);
     return LUD_OK;
 }
 

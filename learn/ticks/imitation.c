@@ -51,9 +51,8 @@ void lud_tick_imitation_visit(lud_tick_learner *l, lud_checkpoint *checkpoint) {
 
 lud_status lud_tick_imitation_complete(lud_tick_learner *l, lud_error *error) {
     const lud_tick_imitation *m = &l->imitation;
-    const lud_ranks_array all = {m->hidden_bytes > 0 ? m->hidden : NULL, m->hidden_bytes, 1,
-                                 l->training.n_envs};
-    return m->cast ? lud_ranks_complete(l->device->ranks, &all, 1, l->shares.n, error) : LUD_OK;
+    const lud_ranks_array all = {m->hidden, m->hidden_bytes, 1, l->training.n_envs};
+    return m->hidden_bytes > 0 ? lud_ranks_complete(l->device->ranks, &all, 1, l->shares.n, error) : LUD_OK;
 }
 
 /* A new episode of one environment for those who are imitated. */
@@ -77,8 +76,7 @@ static void choose(lud_tick_learner *l) {
         lud_cast_act(m->cast, lud_batch_range(batch, (int)s->first, (int)(s->end - s->first)),
                      batch->states + (size_t)s->first * batch->model->layout.state_bytes, NULL,
                      m->hidden + (size_t)s->first * m->hidden_bytes, m->discrete + s->first * n_agents, NULL);
-    for (int64_t i = 0; i < s->rows.n; i++)
-        s->choices.discrete[i] = m->discrete[(int64_t)s->rows.environment[i] * n_agents + s->rows.agent[i]];
+    for (int64_t i = 0; i < s->rows.n; i++) s->choices.discrete[i] = m->discrete[lud_tick_place(&s->rows, i)];
 }
 
 /* The rows that are learned from, each drawn with the same probability. */

@@ -116,7 +116,7 @@ static void act_in_range(lud_policy *policy, const lud_act *act) {
         if (rows.n > 0 && c->policy->kind->act(c->policy, &rows, &choices, &failure))
             lud_device_keep(c->device, &failure);
         for (int64_t i = 0; i < rows.n; i++) {
-            const int64_t at = (int64_t)rows.environment[i] * layout->n_agents + rows.agent[i];
+            const int64_t at = lud_tick_place(&rows, i);
             if (act->discrete) act->discrete[at] = choices.discrete[i];
             if (act->continuous)
                 memcpy(act->continuous + at * width, choices.continuous + i * width,

@@ -69,12 +69,9 @@ lud_status lud_tick_stepping_create(const lud_tick_learner *l, int64_t n_envs, u
     s->n_envs = n_envs;
     s->n_rows = n_envs * model->layout.n_agents;
     LUD_TRY(lud_batch_create(model, (int)n_envs, l->seed, first, &s->batch, error));
-    const lud_ranks *ranks = l->device->ranks;
-    const int rank = lud_ranks_rank(ranks);
-    s->first = lud_ranks_first_item(ranks, n_envs, l->shares.n, rank);
-    s->end = lud_ranks_first_item(ranks, n_envs, l->shares.n, rank + 1);
-    s->batch->first_stepped = (int)s->first;
-    s->batch->n_stepped = (int)(s->end - s->first);
+    lud_batch_divide(s->batch, l->device->ranks, l->shares.n);
+    s->first = s->batch->first_stepped;
+    s->end = s->first + s->batch->n_stepped;
     if (!take_arrays(s, l->n_teams, l->device->ranks != NULL) || !take_sight(s, l->policy, &s->sights[0]) ||
         !take_sight(s, l->policy, &s->sights[1]) || s->arrays.failed)
         return lud_no_memory(error, "a learner");
@@ -183,7 +180,7 @@ static void scatter(lud_tick_stepping *s) {
             s->discrete[i] = lud_tick_idle(layout, (int)(i % layout->n_agents));
     memset(s->continuous, 0, (size_t)(s->n_rows * width) * sizeof *s->continuous);
     for (int64_t i = 0; i < s->rows.n; i++) {
-        const int64_t at = (int64_t)s->rows.environment[i] * layout->n_agents + s->rows.agent[i];
+        const int64_t at = lud_tick_place(&s->rows, i);
         s->discrete[at] = s->choices.discrete[i];
         memcpy(s->continuous + at * width, s->choices.continuous + i * width,
                (size_t)width * sizeof *s->continuous);
@@ -226,7 +223,7 @@ static lud_status exchange(const lud_tick_learner *l, lud_tick_stepping *s, lud_
                  measures = layout->n_columns > 0 ? (size_t)layout->n_measures : 0;
     if (!l->device->ranks) return LUD_OK;
     for (int64_t i = 0; i < s->rows.n; i++) {
-        const int64_t at = (int64_t)s->rows.environment[i] * layout->n_agents + s->rows.agent[i];
+        const int64_t at = lud_tick_place(&s->rows, i);
         s->acted[at] = (lud_tick_acted){c->n_tokens[i], c->failed[i], c->log_prob[i], c->entropy[i],
                                         c->confidence ? c->confidence[i] : 0.0f};
     }
@@ -240,7 +237,7 @@ static lud_status exchange(const lud_tick_learner *l, lud_tick_stepping *s, lud_
         {s->truncated, 1, 1, s->n_envs}};
     LUD_TRY(lud_ranks_complete(l->device->ranks, all, sizeof all / sizeof *all, l->shares.n, error));
     for (int64_t i = 0; i < s->rows.n; i++) {
-        const int64_t at = (int64_t)s->rows.environment[i] * layout->n_agents + s->rows.agent[i];
+        const int64_t at = lud_tick_place(&s->rows, i);
         const lud_tick_acted *acted = &s->acted[at];
         c->n_tokens[i] = acted->n_tokens;
         c->failed[i] = (uint8_t)acted->failed;

@@ -39,6 +39,11 @@ typedef struct lud_tick_rows {
     bool greedy;                /* the likeliest action instead of a draw */
 } lud_tick_rows;
 
+/* Where a row stands among all agents of the range, [range.n][n_agents]. */
+static inline int64_t lud_tick_place(const lud_tick_rows *rows, int64_t row) {
+    return (int64_t)rows->environment[row] * rows->model->layout.n_agents + rows->agent[row];
+}
+
 /* What they do; every array [n], null: not wanted. */
 typedef struct lud_tick_choices {
     int32_t *discrete; /* the choice; that of layout.idle, or 0, where a reply meant none */

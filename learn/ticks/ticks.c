@@ -370,6 +370,7 @@ static lud_status iterate(lud_learner *learner, double *row, lud_error *error) {
     take_lines(l, before_it); /* evaluations read prompts too */
     const uint64_t each = (uint64_t)l->options.ticks_per_iteration,
                    left = (uint64_t)l->options.ticks - l->iteration * each, n = left < each ? left : each;
+    const uint64_t imitated = l->imitation.done;
     for (uint64_t t = 0; t < n; t++) {
         const lud_status asked = lud_progress_beat(l->base.progress, (double)t / (double)n, error);
         LUD_TRY(lud_ranks_agree(l->device->ranks, asked, error));
@@ -377,7 +378,7 @@ static lud_status iterate(lud_learner *learner, double *row, lud_error *error) {
     }
     LUD_TRY(count_lines(l, error));
     LUD_TRY(lud_tick_complete(l, &l->training, error)); /* any of them may be the one that saves */
-    LUD_TRY(lud_tick_imitation_complete(l, error));
+    if (l->imitation.done > imitated) LUD_TRY(lud_tick_imitation_complete(l, error));
     l->iteration++;
     write_sums(l, row);
     write_world(l, row + LUD_TICK_COLUMNS);

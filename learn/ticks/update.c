@@ -83,8 +83,7 @@ static lud_status value_rows(lud_tick_learner *l, const lud_tick_rows *rows, flo
     for (int share = l->shares.first; share < l->shares.end && !status; share++) {
         const lud_tick_rows own = lud_tick_rows_of_share(l, rows, share);
         if (own.first < own.n) status = l->policy->kind->value(l->policy, &own, found, error);
-        for (int64_t i = own.first; i < own.n && !status; i++)
-            values[(int64_t)own.environment[i] * n_agents + own.agent[i]] = found[i];
+        for (int64_t i = own.first; i < own.n && !status; i++) values[lud_tick_place(&own, i)] = found[i];
     }
     const lud_ranks_array all = {values, (size_t)n_agents * sizeof *values, 1, t->n_envs};
     LUD_TRY(lud_ranks_agree(l->device->ranks, status, error));
@@ -139,10 +138,6 @@ static lud_status find_final_values(lud_tick_learner *l, lud_error *error) {
 
 /* ---- scoring ---- */
 
-static int64_t place_of(const lud_tick_stepping *t, int64_t row) {
-    return (int64_t)t->rows.environment[row] * (t->n_rows / t->n_envs) + t->rows.agent[row];
-}
-
 /* Everybody's experience counts, and those of training teams are listed with what was expected of them. */
 static void list_trained(lud_tick_learner *l) {
     lud_tick_scoring *s = &l->scoring;
@@ -151,7 +146,7 @@ static void list_trained(lud_tick_learner *l) {
     const bool discards = l->policy->has_critic && l->options.time_limits == LUD_LIMIT_DISCARD;
     s->n_trained = 0;
     for (int64_t i = 0; i < t->rows.n; i++) {
-        const int64_t at = place_of(t, i), e = t->rows.environment[i];
+        const int64_t at = lud_tick_place(&t->rows, i), e = t->rows.environment[i];
         const int team = lud_tick_team_of(l, t->rows.agent[i]);
         const double reward = (double)t->rewards[at];
         l->teams[team].experiences++;
@@ -183,7 +178,7 @@ static void look_ahead(lud_tick_learner *l) {
     if (!l->policy->has_critic) return;
     const bool looks_back = l->options.time_limits == LUD_LIMIT_BOOTSTRAP;
     for (int64_t i = 0; i < s->n_trained; i++) {
-        const int64_t at = place_of(t, s->trained[i]), e = t->rows.environment[s->trained[i]];
+        const int64_t at = lud_tick_place(&t->rows, s->trained[i]), e = t->rows.environment[s->trained[i]];
         const float next = !t->terminated[e] && !t->truncated[e] ? s->values[at]
                            : t->terminated[e] || !looks_back     ? 0.0f
                                                                  : s->final_values[at];

@@ -611,8 +611,8 @@ static void optimisers(case_layout *l, uint64_t seed) {
 }
 
 // clang-format off
-#define CASE_ROW(name, layout) {#name, layout, name##_forward_f64, name##_backward_f64, name##_forward_f32, name##_backward_f32},
-#define OPEN_ROW(name, layout) {#name "_open", layout, name##_forward_f64, name##_backward_f64, name##_forward_f32, name##_backward_f32},
+#define CASE_OF(name, operation, layout) {#name, layout, operation##_forward_f64, operation##_backward_f64, operation##_forward_f32, operation##_backward_f32},
+#define CASE_ROW(name, layout) CASE_OF(name, name, layout)
 const kernel_case kernel_cases[] = {
     CASE_ROW(identity, elementwise)
     CASE_ROW(relu, elementwise)
@@ -672,7 +672,7 @@ const kernel_case kernel_cases[] = {
     CASE_ROW(attention_prefix, attention_prefix)
     CASE_ROW(rotary, rotary)
     CASE_ROW(lru, lru)
-    {"lru_long", lru_long, lru_forward_f64, lru_backward_f64, lru_forward_f32, lru_backward_f32},
+    CASE_OF(lru_long, lru, lru_long)
     CASE_ROW(gru, gru)
     CASE_ROW(mse, loss)
     CASE_ROW(huber, loss)
@@ -692,10 +692,10 @@ const kernel_case kernel_cases[] = {
     CASE_ROW(packed, packed)
     CASE_ROW(packed_half, packed_half)
     CASE_ROW(quantised, quantised)
-    OPEN_ROW(softmax, elementwise)
-    OPEN_ROW(categorical, categorical_open)
-    OPEN_ROW(categorical_sample, categorical_sample_open)
-    OPEN_ROW(cross_entropy, cross_entropy_open)
+    CASE_OF(softmax_open, softmax, elementwise)
+    CASE_OF(categorical_open, categorical, categorical_open)
+    CASE_OF(categorical_sample_open, categorical_sample, categorical_sample_open)
+    CASE_OF(cross_entropy_open, cross_entropy, cross_entropy_open)
 };
 // clang-format on
 const int n_kernel_cases = (int)(sizeof kernel_cases / sizeof *kernel_cases);
