@@ -8,6 +8,7 @@
  * an input. Other flags of libFuzzer are passed over. An input that kills the target is kept as PREFIX
  * followed by `input`. */
 #include <dirent.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <stdbool.h>
@@ -49,6 +50,10 @@ static void keep_input(int number) {
 static void read_seeds(const char *folder, size_t max_length) {
     struct dirent **entries;
     const int n = scandir(folder, &entries, NULL, alphasort); /* in one order on every machine */
+    if (n < 0) {
+        fprintf(stderr, "%s: expected a folder with seeds: %s\n", folder, strerror(errno));
+        exit(1);
+    }
     for (int i = 0; i < n; i++) {
         char path[4096];
         struct stat about;
@@ -65,7 +70,7 @@ static void read_seeds(const char *folder, size_t max_length) {
         }
         if (file) fclose(file);
     }
-    if (n >= 0) free(entries);
+    free(entries);
 }
 
 /* The next draw of an input, below a number or, where that is 0, zero. */

@@ -1,4 +1,5 @@
 /* Memory that runs out while learners, networks, checkpoints and exact solutions are made and used. */
+#include <ftw.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -310,11 +311,19 @@ typedef struct run_case {
     const char *text; /* it was read from */
 } run_case;
 
+static int remove_one(const char *path, const struct stat *about, int kind, struct FTW *place) {
+    (void)about, (void)kind, (void)place;
+    return remove(path);
+}
+
+/* Over what the run before left there, which is set aside. */
 static lud_status train(const void *argument, uint64_t *result, lud_error *error) {
     const run_case *r = argument;
     const lud_scenario *scenario = r->scenario;
-    char run[128];
+    char run[128], aside[160];
     snprintf(run, sizeof run, "%s/trained", folder);
+    snprintf(aside, sizeof aside, "%s/aside-1", run);
+    nftw(aside, remove_one, 8, FTW_DEPTH | FTW_PHYS); /* not of all runs */
     lud_train_options options = {.folder = run,
                                  .overwrite = true,
                                  .checkpoint_every = 1,
