@@ -1,6 +1,7 @@
 # The face of the build: set-up, demo, tests and benchmarks in one word each.
 BUILD  := build/release
-CTEST  := ctest --output-on-failure -j$(shell nproc)
+# One test more than processors: many wait for a disk.
+CTEST  := ctest --output-on-failure -j$(shell expr $$(nproc) + 1)
 export OMP_WAIT_POLICY ?= passive
 
 .PHONY: all install-deps install-deps-mpi install-deps-test python-readers python-packages python-examples python test-examples bench-door bench-peers bench-gpu build program headless demo test test-all test-format test-long test-readers test-tidy \

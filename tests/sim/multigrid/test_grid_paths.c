@@ -149,6 +149,38 @@ static void test_cleared(void **unused) {
     assert_true(found > N_MAPS);
 }
 
+/* Magic walls are in the way whatever is in hand and cleared; agents are not, the walker itself and others.
+ */
+static void test_walls_and_agents_in_the_way(void **unused) {
+    (void)unused;
+    random_source source = {4};
+    const char *map[CELLS];
+    draw_map(&source, map);
+    const int own = WIDTH + 1, other = WIDTH + 2, first_wall = WIDTH + 3, free_cell = 2 * WIDTH + 1;
+    static const char *const walls[] = {"Ma", "Mn", "Mw"};
+    for (size_t k = 0; k < sizeof walls / sizeof *walls; k++) {
+        map[other] = "Ae";
+        map[first_wall] = walls[k];
+        map[free_cell] = "..";
+        lud_scenario *world = small_world_make(map, "can_enter_magic_walls: [yellow]");
+        uint8_t state[64] = {0}, cost[CELLS];
+        assert_true(world->model->layout.state_bytes <= sizeof state);
+        world->world->reset(world->model, (lud_range){.n = 1, .tick = &(uint32_t){0}}, state);
+        int32_t words[CELLS];
+        lud_grid_encode_words((const lud_grid_model *)world->model, state, false, HEIGHT, WIDTH, words);
+        static const lud_grid_walker walkers[] = {
+            {.key = -1}, {.key = LUD_GREY, .rocks = true}, {.key = LUD_RED, .rocks = true, .cleared = true}};
+        for (int w = 0; w < 3; w++) {
+            lud_grid_entering(words, CELLS, walkers[w], cost);
+            assert_int_equal(cost[own], 1);
+            assert_int_equal(cost[free_cell], 1);
+            assert_int_equal(cost[other], 1);
+            assert_int_equal(cost[first_wall], 0);
+        }
+        lud_scenario_destroy(world);
+    }
+}
+
 /* From a place to all is to all from that place. */
 static void test_both_ways(void **unused) {
     (void)unused;
@@ -172,6 +204,7 @@ static void test_both_ways(void **unused) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_as_everything_lies),
-                                       cmocka_unit_test(test_cleared), cmocka_unit_test(test_both_ways)};
+                                       cmocka_unit_test(test_cleared), cmocka_unit_test(test_both_ways),
+                                       cmocka_unit_test(test_walls_and_agents_in_the_way)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
