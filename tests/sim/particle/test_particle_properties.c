@@ -471,6 +471,66 @@ static void test_success_in_time(void **unused) {
     model->world->free(model);
 }
 
+/* The success rule of a state, in plain words: each of the first `n` has one of the others (from `first_to`
+ * on) nearer than that. */
+static bool all_met(const lud_model *model, const uint8_t *state, int n, int first_to, int end_to,
+                    double within) {
+    for (int i = 0; i < n; i++) {
+        bool met = false;
+        for (int k = first_to; k < end_to; k++) {
+            const lud_particle_body a = lud_particle_get_body(particle_of(model), state, i),
+                                    b = lud_particle_get_body(particle_of(model), state, k);
+            met |= k != i && hypot(a.position[0] - b.position[0], a.position[1] - b.position[1]) < within;
+        }
+        if (!met) return false;
+    }
+    return true;
+}
+
+/* A state is terminal where its last step says so, which is when the success rule holds, and never at the
+ * start. */
+static void test_terminal_states(void **unused) {
+    (void)unused;
+#define BODIES                                                                                               \
+    "bodies: [{name: dog, type: agent, count: 3, radius: 0.1, collides: false}, {name: pen, count: 2, "      \
+    "radius: 0.2, collides: false}], rewards: [{term: distance, from: dog, to: pen, cost: 1}], success: "
+    static const struct {
+        const char *section;
+        int n, first_to, end_to;
+        double within;
+        bool ends;
+    } cases[] = {{BODIES "{every: dog, reaches: pen, terminate: true}", 3, 3, 5, 0.1 + 0.2, true},
+                 {BODIES "{every: dog, reaches: pen, within: 0.5, terminate: true}", 3, 3, 5, 0.5, true},
+                 {BODIES "{every: dog, reaches: dog, within: 0.4, terminate: true}", 3, 0, 3, 0.4, true},
+                 {BODIES "{every: dog, reaches: pen, within: 0.5}", 3, 3, 5, 0.5, false}};
+    for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
+        lud_model *model = particle_model(cases[k].section);
+        int n_met = 0, n_not = 0;
+        uint8_t state[512];
+        assert_true(model->layout.state_bytes <= sizeof state);
+        for (uint32_t i = 0; i < 600; i++) {
+            uint32_t tick = 0;
+            const lud_range range = {.seed = 1, .first_environment = i, .n = 1, .tick = &tick};
+            int32_t actions[3];
+            float continuous[6], rewards[3];
+            uint8_t terminated;
+            lud_particle_world.reset(model, range, state);
+            particle_scatter(model, state, i, 0.5);
+            assert_false(lud_particle_world.is_terminal(model, state));
+            particle_random_actions(model, i, 0, actions, continuous);
+            lud_particle_world.step(model, range, state, (lud_actions){.discrete = actions},
+                                    (lud_outcome){.rewards = rewards, .terminated = &terminated});
+            const bool met =
+                all_met(model, state, cases[k].n, cases[k].first_to, cases[k].end_to, cases[k].within);
+            assert_int_equal(terminated, met && cases[k].ends);
+            assert_int_equal(lud_particle_world.is_terminal(model, state), met && cases[k].ends);
+            *(met ? &n_met : &n_not) += 1;
+        }
+        assert_true(n_met > 10 && n_not > 10);
+        lud_particle_world.free(model);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_split_threads_and_instruction_set),
@@ -484,6 +544,7 @@ int main(void) {
         cmocka_unit_test(test_noise),
         cmocka_unit_test(test_far_body),
         cmocka_unit_test(test_success_in_time),
+        cmocka_unit_test(test_terminal_states),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
