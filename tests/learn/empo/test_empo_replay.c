@@ -1,0 +1,244 @@
+/* Replay memories from files: whatever number of a transition cannot be is refused, and nothing else is. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "learn/empo/memory/replay.h"
+#include "learn/empo/support_empo.h"
+
+enum { ENVIRONMENTS = 2, LINKS = 6, SUCCESSORS = 2, WORDS = 128, LIKELIHOODS = 3, STEP = 9 };
+
+/* A transition with memory of its own, whose every number can be changed. */
+typedef struct example {
+    int32_t state[WORDS], next_record[WORDS], successor[SUCCESSORS * WORDS];
+    int32_t goals[4], behaviour_goals[4], offsets[16], link[LINKS], profile[LINKS];
+    float probability[LINKS], policies[64], likelihood[LIKELIHOODS];
+    uint8_t terminal[SUCCESSORS];
+    lud_empo_transition t;
+} example;
+
+typedef struct bed {
+    support_empo empo;
+    lud_empo_features features;
+    lud_empo_replay_bounds bounds;
+    int n_policies;
+    bool trajectories;
+} bed;
+
+static bed open_bed(bool trajectories) {
+    bed b = {.trajectories = trajectories};
+    lud_error error = {0};
+    support_empo_open(&b.empo, support_empo_corridor,
+                      "learner:\n  type: empo-phase2\n  automatic: false\n  hidden_dim: 8\n"
+                      "  num_training_steps: 4\n  human_prior: {type: random}\n",
+                      0, NULL);
+    if (lud_empo_features_create(b.empo.scenario->model, true, &b.features, &error))
+        fail_msg("%s", error.text);
+    const lud_empo_layout *layout = &b.features.layout;
+    assert_true(b.features.words <= WORDS && layout->n_humans <= 4 && layout->n_robot_actions < 16);
+    b.n_policies = layout->policy_begin[layout->n_humans];
+    assert_in_range(b.n_policies, 1, 64);
+    b.bounds = (lud_empo_replay_bounds){
+        .features = &b.features, .n_profiles = layout->n_human_profiles, .step = STEP};
+    for (int h = 0; h < layout->n_humans; h++) b.bounds.n_goals[h] = lud_empo_goals_of(layout, h);
+    return b;
+}
+
+static void close_bed(bed *b) {
+    lud_empo_features_free(&b->features);
+    support_empo_close(&b->empo);
+}
+
+static void make_example(const bed *b, example *e) {
+    const lud_empo_layout *layout = &b->features.layout;
+    uint8_t state[64] = {0};
+    const lud_model *model = b->empo.scenario->model;
+    assert_true(model->layout.state_bytes <= sizeof state);
+    model->world->reset(model, (lud_range){.n = 1, .tick = &(uint32_t){0}}, state);
+    memset(e, 0, sizeof *e);
+    lud_empo_features_encode(&b->features, state, e->state);
+    memcpy(e->next_record, e->state, sizeof e->state);
+    for (int s = 0; s < SUCCESSORS; s++)
+        memcpy(e->successor + s * b->features.words, e->state, (size_t)b->features.words * sizeof *e->state);
+    for (int a = 0; a <= layout->n_robot_actions; a++)
+        e->offsets[a] = a < layout->n_robot_actions ? a * LINKS / layout->n_robot_actions : LINKS;
+    for (int k = 0; k < LINKS; k++) {
+        e->link[k] = k % SUCCESSORS;
+        e->profile[k] = k % layout->n_human_profiles;
+        e->probability[k] = k % 2 ? 1.0f : 0.0f;
+    }
+    for (int k = 0; k < b->n_policies; k++) e->policies[k] = k % 2 ? 1.0f : 0.0f;
+    for (int k = 0; k < LIKELIHOODS; k++) e->likelihood[k] = 1.0f;
+    e->terminal[1] = 1;
+    e->t = (lud_empo_transition){.inserted = 5,
+                                 .next = 1,
+                                 .robot_action = layout->n_robot_actions - 1,
+                                 .n_links = LINKS,
+                                 .n_successors = SUCCESSORS,
+                                 .state = e->state,
+                                 .goals = e->goals,
+                                 .offsets = e->offsets,
+                                 .link = e->link,
+                                 .probability = e->probability,
+                                 .terminal = e->terminal,
+                                 .successor = e->successor,
+                                 .profile = e->profile,
+                                 .policies = e->policies,
+                                 .behaviour_goals = e->behaviour_goals,
+                                 .next_record = e->next_record,
+                                 .likelihood = e->likelihood,
+                                 .explored = LUD_EMPO_ROBOTS_EXPLORED | LUD_EMPO_PEOPLE_EXPLORED,
+                                 .next_terminal = 1};
+    for (int h = 0; h < layout->n_humans; h++) e->goals[h] = e->behaviour_goals[h] = b->bounds.n_goals[h] - 1;
+}
+
+static lud_empo_replay *make_replay(const bed *b) {
+    const lud_empo_layout *layout = &b->features.layout;
+    lud_empo_replay *r = lud_empo_replay_create(8, 1 << 16, b->features.words, layout->n_robot_actions,
+                                                layout->n_humans, b->n_policies);
+    assert_non_null(r);
+    if (b->trajectories) assert_true(lud_empo_replay_keep_trajectories(r, ENVIRONMENTS, LIKELIHOODS));
+    return r;
+}
+
+/* Whether a memory with this transition between two good ones can be read again. */
+static bool can_be_read(const bed *b, const example *e, float priority) {
+    static example good;
+    lud_empo_replay *written = make_replay(b), *read = make_replay(b);
+    lud_error error = {0};
+    make_example(b, &good);
+    good.t.inserted = 0;
+    assert_true(lud_empo_replay_push(written, &good.t));
+    assert_true(lud_empo_replay_push(written, &e->t));
+    good.t.inserted = e->t.inserted;
+    assert_true(lud_empo_replay_push(written, &good.t));
+    lud_empo_replay_set_priority(written, 1, priority);
+    lud_checkpoint *saved = lud_checkpoint_create();
+    lud_empo_replay_visit(written, NULL, "r.", saved);
+    if (lud_checkpoint_write(saved, support_empo_path, &error)) fail_msg("%s", error.text);
+    lud_checkpoint_destroy(saved);
+    if (lud_checkpoint_open(support_empo_path, &saved, &error)) fail_msg("%s", error.text);
+    lud_empo_replay_visit(read, &b->bounds, "r.", saved);
+    const lud_status status = lud_checkpoint_status(saved, &error);
+    if (status && !strstr(error.text, "the replay memory of the checkpoint is damaged"))
+        fail_msg("%s", error.text);
+    assert_int_equal(lud_empo_replay_count(read), status ? 0 : 3);
+    lud_checkpoint_destroy(saved);
+    assert_int_equal(remove(support_empo_path), 0);
+    lud_empo_replay_destroy(written);
+    lud_empo_replay_destroy(read);
+    return !status;
+}
+
+/* A word of a record that is a number. */
+static void put(int32_t *word, float value) {
+    memcpy(word, &value, sizeof value);
+}
+
+static void check(bool trajectories) {
+    static example e;
+    bed b = open_bed(trajectories);
+    const lud_empo_layout *layout = &b.features.layout;
+#define TAKES(change)                                                                                        \
+    do {                                                                                                     \
+        make_example(&b, &e);                                                                                \
+        change;                                                                                              \
+        if (!can_be_read(&b, &e, 0.0f)) fail_msg("refused with %s", #change);                                \
+    } while (0)
+#define REFUSES(change)                                                                                      \
+    do {                                                                                                     \
+        make_example(&b, &e);                                                                                \
+        change;                                                                                              \
+        if (can_be_read(&b, &e, 0.0f)) fail_msg("taken with %s", #change);                                   \
+    } while (0)
+    TAKES((void)0);
+    TAKES(e.t.inserted = STEP);
+    REFUSES(e.t.inserted = STEP + 1);
+    TAKES(e.t.robot_action = 0);
+    REFUSES(e.t.robot_action = -1);
+    REFUSES(e.t.robot_action = layout->n_robot_actions);
+    TAKES(e.t.next = -1);
+    REFUSES(e.t.next = -2);
+    REFUSES(e.t.next = SUCCESSORS);
+    REFUSES(e.offsets[0] = 1);
+    REFUSES(e.offsets[layout->n_robot_actions] = LINKS - 1);
+    REFUSES(e.offsets[1] = e.offsets[2] + 1);
+    TAKES(e.offsets[1] = e.offsets[2]);
+    for (int h = 0; h < layout->n_humans; h++) {
+        TAKES(e.goals[h] = 0);
+        REFUSES(e.goals[h] = -1);
+        REFUSES(e.goals[h] = b.bounds.n_goals[h]);
+    }
+    for (int k = 0; k < LINKS; k += LINKS - 1) {
+        REFUSES(e.link[k] = -1);
+        REFUSES(e.link[k] = SUCCESSORS);
+        REFUSES(e.profile[k] = -1);
+        REFUSES(e.profile[k] = layout->n_human_profiles);
+        REFUSES(e.probability[k] = -0.01f);
+        REFUSES(e.probability[k] = 1.01f);
+        REFUSES(e.probability[k] = NAN);
+    }
+    for (int k = 0; k < b.n_policies; k += b.n_policies - 1) {
+        REFUSES(e.policies[k] = 1.01f);
+        REFUSES(e.policies[k] = NAN);
+    }
+    for (int s = 0; s < SUCCESSORS; s++) {
+        int32_t *const record = e.successor + s * b.features.words;
+        REFUSES(e.terminal[s] = 2);
+        REFUSES(record[b.features.words - 1] = -1);
+        REFUSES(put(&record[b.features.agents_at], NAN));
+    }
+    const int last = b.features.words - 1;
+    REFUSES(e.state[last] = -1);
+    REFUSES(e.state[last] = 1 << 30);
+    REFUSES(e.state[b.features.grid_at] = -1);
+    TAKES(put(&e.state[0], 16777216.0f));
+    REFUSES(put(&e.state[0], 16777218.0f));
+    TAKES(put(&e.state[0], -16777216.0f));
+    REFUSES(put(&e.state[0], -16777218.0f));
+    REFUSES(put(&e.state[b.features.grid_at - 1], INFINITY));
+    make_example(&b, &e);
+    assert_false(can_be_read(&b, &e, -1.0f)); /* a priority below nothing */
+    assert_false(can_be_read(&b, &e, NAN));
+    assert_true(can_be_read(&b, &e, INFINITY));
+    /* what only trajectories keep is not looked at without them */
+    const struct {
+        int32_t *number, wrong;
+    } kept[] = {{&e.t.explored, -1},         {&e.t.explored, 4},
+                {&e.t.next_terminal, -1},    {&e.t.next_terminal, 2},
+                {&e.behaviour_goals[0], -1}, {&e.behaviour_goals[0], b.bounds.n_goals[0]},
+                {&e.next_record[last], -1}};
+    for (size_t k = 0; k < sizeof kept / sizeof *kept; k++) {
+        make_example(&b, &e);
+        *kept[k].number = kept[k].wrong;
+        assert_int_equal(can_be_read(&b, &e, 0.0f), !trajectories);
+    }
+    for (int k = 0; k < LIKELIHOODS; k += LIKELIHOODS - 1) {
+        make_example(&b, &e);
+        e.likelihood[k] = -0.5f;
+        assert_int_equal(can_be_read(&b, &e, 0.0f), !trajectories);
+    }
+    close_bed(&b);
+}
+
+static void transitions_are_checked(void **state) {
+    (void)state;
+    check(false);
+}
+
+static void trajectories_are_checked(void **state) {
+    (void)state;
+    check(true);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {cmocka_unit_test(transitions_are_checked),
+                                       cmocka_unit_test(trajectories_are_checked)};
+    return cmocka_run_group_tests(tests, support_empo_make_folder, support_empo_remove_folder);
+}
