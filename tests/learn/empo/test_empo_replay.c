@@ -31,23 +31,22 @@ typedef struct bed {
     bool trajectories;
 } bed;
 
-static bed open_bed(bool trajectories) {
-    bed b = {.trajectories = trajectories};
+static void open_bed(bed *b, bool trajectories) {
+    *b = (bed){.trajectories = trajectories};
     lud_error error = {0};
-    support_empo_open(&b.empo, support_empo_corridor,
+    support_empo_open(&b->empo, support_empo_corridor,
                       "learner:\n  type: empo-phase2\n  automatic: false\n  hidden_dim: 8\n"
                       "  num_training_steps: 4\n  human_prior: {type: random}\n",
                       0, NULL);
-    if (lud_empo_features_create(b.empo.scenario->model, true, &b.features, &error))
+    if (lud_empo_features_create(b->empo.scenario->model, true, &b->features, &error))
         fail_msg("%s", error.text);
-    const lud_empo_layout *layout = &b.features.layout;
-    assert_true(b.features.words <= WORDS && layout->n_humans <= 4 && layout->n_robot_actions < 16);
-    b.n_policies = layout->policy_begin[layout->n_humans];
-    assert_in_range(b.n_policies, 1, 64);
-    b.bounds = (lud_empo_replay_bounds){
-        .features = &b.features, .n_profiles = layout->n_human_profiles, .step = STEP};
-    for (int h = 0; h < layout->n_humans; h++) b.bounds.n_goals[h] = lud_empo_goals_of(layout, h);
-    return b;
+    const lud_empo_layout *layout = &b->features.layout;
+    assert_true(b->features.words <= WORDS && layout->n_humans <= 4 && layout->n_robot_actions < 16);
+    b->n_policies = layout->policy_begin[layout->n_humans];
+    assert_in_range(b->n_policies, 1, 64);
+    b->bounds = (lud_empo_replay_bounds){
+        .features = &b->features, .n_profiles = layout->n_human_profiles, .step = STEP};
+    for (int h = 0; h < layout->n_humans; h++) b->bounds.n_goals[h] = lud_empo_goals_of(layout, h);
 }
 
 static void close_bed(bed *b) {
@@ -143,7 +142,8 @@ static void put(int32_t *word, float value) {
 
 static void check(bool trajectories) {
     static example e;
-    bed b = open_bed(trajectories);
+    bed b;
+    open_bed(&b, trajectories);
     const lud_empo_layout *layout = &b.features.layout;
 #define TAKES(change)                                                                                        \
     do {                                                                                                     \
