@@ -111,6 +111,50 @@ static void put_header(const lud_empo_header *header) {
     fclose(file);
 }
 
+/* Headers whose checksum is right and whose numbers are not. */
+static void headers_that_cannot_be(void **context) {
+    (void)context;
+    support_solved s = support_solve(42, 1, 1, false);
+    write_solution(&s);
+    lud_empo_header header;
+    FILE *in = fopen(path, "rb");
+    assert_int_equal(fread(&header, sizeof header, 1, in), 1);
+    fclose(in);
+#define REFUSES(change, message)                                                                             \
+    do {                                                                                                     \
+        lud_empo_header changed = header;                                                                    \
+        changed.change;                                                                                      \
+        put_header(&changed);                                                                                \
+        refused(message);                                                                                    \
+    } while (0)
+    REFUSES(version = 1, "version 1 of the format, which has no checksums");
+    REFUSES(version++, "expected version");
+    REFUSES(byte_order++, "foreign byte order");
+    REFUSES(n_states = 0, "damaged header");
+    REFUSES(n_states++, "damaged"); /* its states, where their room is still enough */
+    REFUSES(n_layers = 0, "damaged header");
+    REFUSES(n_layers = header.n_states + 1, "damaged header");
+    REFUSES(state_bytes = 0, "damaged header");
+    REFUSES(state_bytes = 1u << 20, "damaged header");
+    REFUSES(record_doubles = 0, "damaged header");
+    REFUSES(record_doubles = 1u << 24, "damaged header");
+    REFUSES(layers_at += 8, "damaged header");
+    REFUSES(states_at += 8, "damaged header");
+    REFUSES(records_at += 8, "damaged header");
+    REFUSES(checksums_at += 8, "damaged header");
+    REFUSES(block_bytes *= 2, "damaged header");
+    REFUSES(file_bytes += 8, "damaged header");
+    REFUSES(n_humans = 65, "damaged header");
+    REFUSES(n_robots = 65, "damaged header");
+#undef REFUSES
+    put_header(&header);
+    lud_empo_solution *solution;
+    lud_error error = {0};
+    assert_int_equal(lud_empo_solution_open(path, &solution, &error), LUD_OK);
+    lud_empo_solution_close(solution);
+    support_release(&s);
+}
+
 /* A part of a record that ends behind it, by one number, whichever it is. */
 static void parts_stay_within_records(void **context) {
     (void)context;
@@ -379,7 +423,8 @@ static void changed_unfinished_files_are_refused(void **context) {
     assert_int_equal(lud_empo_solution_finish_level(solution, last - 2, &error), LUD_OK);
     lud_empo_solution_close(solution);
     const uint64_t finished = h.records_at + s.space->layer_begin[last - 2] * row;
-    static const double three = 3, nan = (double)NAN;
+    static const double three = 3, above = 1.01, below = -0.01, part = 0.123, nan = (double)NAN,
+                        infinite = (double)INFINITY, powerless = -(double)INFINITY;
     static const uint64_t far = UINT64_C(1) << 40;
     static const int64_t level = INT64_C(1) << 33;
     const struct {
@@ -391,7 +436,17 @@ static void changed_unfinished_files_are_refused(void **context) {
         {h.states_at, &far, "its states are not the world's"},
         {h.layers_at + (h.n_layers + 1) * sizeof(uint64_t), &far, "something stands between its parts"},
         {finished + h.v_h_e * sizeof(double), &three, "has a V_h^e outside 0 to 1"},
+        {finished + h.v_h_e * sizeof(double), &above, "has a V_h^e outside 0 to 1"},
+        {finished + (h.v_h_e + h.n_goals - 1) * sizeof(double), &below, "has a V_h^e outside 0 to 1"},
         {finished + h.v_r * sizeof(double), &nan, "has a value that is no number"},
+        {finished + h.v_r * sizeof(double), &infinite, "has a value that is no number or infinite"},
+        {finished + h.v_r * sizeof(double), &powerless, NULL},
+        {finished + h.x_h * sizeof(double), &below, "has a power X_h below 0"},
+        {finished + h.pi_r * sizeof(double), &above, "has a pi_r outside 0 to 1"},
+        {finished + (h.pi_r + h.n_robot_actions - 1) * sizeof(double), &below, "has a pi_r outside 0 to 1"},
+        {finished + h.pi_r * sizeof(double), &part, "has chances pi_r that do not sum to 1"},
+        {finished + h.policies * sizeof(double), &above, "has a chance outside 0 to 1"},
+        {finished + (h.policies + h.n_policies - 1) * sizeof(double), &below, "has a chance outside 0 to 1"},
         {offsetof(lud_empo_header, first_level), &level, "belongs to another world"},
         {h.records_at + h.v_r * sizeof(double), &nan, NULL}, /* of a level that comes yet */
     };
@@ -637,6 +692,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(file_keeps_everything),
         cmocka_unit_test(parts_stay_within_records),
+        cmocka_unit_test(headers_that_cannot_be),
         cmocka_unit_test(damaged_files_are_refused),
         cmocka_unit_test(failing_disks_are_told),
         cmocka_unit_test(unfinished_files_are_taken_up),
