@@ -191,6 +191,10 @@ static void test_query_errors(void **state) {
         {"father('hans,x)", "query:1:8: a quote"},
         {"father('", "query:1:8: a quote"},
         {"father('',x)", "query:1:10: expected an argument"},
+        {"father('X',anna_bach)",
+         "query:1:9: no constant `X` in the knowledge base"}, /* a name, no variable */
+        {"father(hans_bach 'x',y)", "query:1:8: no constant `hans_bach 'x'`"},
+        {"father('hans_bach' x,y)", "query:1:20: expected an argument and then `,` or `)`"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         lud_proof_atom atom;
@@ -200,6 +204,41 @@ static void test_query_errors(void **state) {
         free(text);
         if (strncmp(error.text, cases[i][1], strlen(cases[i][1])))
             fail_msg("%s: %s", cases[i][0], error.text);
+    }
+    lud_proof_base_destroy(base);
+}
+
+/* A query may be written with blanks, quotes and a dot; words that can be variables are, where they are no
+ * names. */
+static void test_queries(void **state) {
+    (void)state;
+    lud_proof_base *base =
+        proof_base(LUD_PROOF_TRIPLES, "father(hans,Anna)\nfather(hans,'the younger')\n", "", NULL);
+    static const char *const same[] = {"father(hans,Anna)",        " father ( hans , Anna ) ",
+                                       "father('hans',\"Anna\")",  "father( 'hans' ,Anna)",
+                                       "father(hans, \"Anna\" ).", "father(hans,Anna) . . ",
+                                       "\tfather(hans,\tAnna).\n"};
+    const lud_proof_atom expected = proof_atom(base, same[0]);
+    assert_true(expected.terms[0] > 0 && expected.terms[1] > 0 && expected.terms[0] != expected.terms[1] &&
+                expected.terms[0] <= base->n_constants && expected.terms[1] <= base->n_constants);
+    for (size_t i = 1; i < sizeof same / sizeof *same; i++) {
+        const lud_proof_atom atom = proof_atom(base, same[i]);
+        if (!lud_proof_atom_equal(&atom, &expected)) fail_msg("%s", same[i]);
+    }
+    lud_proof_atom atom = proof_atom(base, "father(hans,'the younger')");
+    assert_true(atom.terms[0] == expected.terms[0] && atom.terms[1] <= base->n_constants);
+    static const struct {
+        const char *text;
+        int first, second; /* variables, numbered as they come */
+    } open[] = {{"father(X,Y)", 1, 2},   {"father(X,X)", 1, 1},         {"father(Xa,X)", 1, 2},
+                {"father(?1,_a)", 1, 2}, {"father( Who , Who )", 1, 1}, {"father(x,y)", 1, 2}};
+    for (size_t i = 0; i < sizeof open / sizeof *open; i++) {
+        lud_proof_variables variables;
+        lud_error error = {0};
+        assert_int_equal(lud_proof_parse_atom(base, open[i].text, &atom, &variables, &error), LUD_OK);
+        assert_int_equal(atom.terms[0], base->n_constants + open[i].first);
+        assert_int_equal(atom.terms[1], base->n_constants + open[i].second);
+        assert_int_equal(variables.n, open[i].second);
     }
     lud_proof_base_destroy(base);
 }
@@ -289,9 +328,11 @@ static void test_scores(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_triples), cmocka_unit_test(test_rules),   cmocka_unit_test(test_relations),
-        cmocka_unit_test(test_errors),  cmocka_unit_test(test_domains), cmocka_unit_test(test_query_errors),
-        cmocka_unit_test(test_index),   cmocka_unit_test(test_scores),  cmocka_unit_test(test_large_file),
+        cmocka_unit_test(test_triples),   cmocka_unit_test(test_rules),
+        cmocka_unit_test(test_relations), cmocka_unit_test(test_errors),
+        cmocka_unit_test(test_domains),   cmocka_unit_test(test_query_errors),
+        cmocka_unit_test(test_queries),   cmocka_unit_test(test_index),
+        cmocka_unit_test(test_scores),    cmocka_unit_test(test_large_file),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
