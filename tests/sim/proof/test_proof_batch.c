@@ -209,7 +209,9 @@ static void test_no_negative_left(void **state) {
     lud_proof_options o = proof_options();
     lud_error error = {0};
     const char *facts = "p(a,b)\np(b,b)\np(a,a)\np(b,a)\nq(a,b)\nq(b,b)\n";
-    lud_proof_base *base = proof_base(LUD_PROOF_TRIPLES, facts, "", facts);
+    const char *rules =
+        "r_1:1:p(x,y) -> p(x,y)\nr_2:1:q(x,y) -> q(x,y)\n"; /* they are asked for, nothing is new */
+    lud_proof_base *base = proof_base(LUD_PROOF_TRIPLES, facts, rules, facts);
     lud_proof_model *model = NULL;
     assert_int_equal(lud_proof_model_create(base, &o, &model, &error), LUD_OK);
     lud_proof_atom full = proof_atom(base, "p(a,b)"), half = proof_atom(base, "q(a,b)"), out;
@@ -220,6 +222,34 @@ static void test_no_negative_left(void **state) {
     assert_true(lud_proof_corrupt_once(model, &half, LUD_PROOF_TAIL, key, 0, &out));
     lud_proof_atom expected = proof_atom(base, "q(a,a)");
     assert_true(lud_proof_atom_equal(&out, &expected));
+
+    /* and so it is played, in turns with the query itself */
+    lud_proof_batch_options options = lud_proof_training_options(model, 1, 3);
+    options.negatives = 1;
+    assert_int_equal(options.corrupt, LUD_PROOF_BOTH);
+    lud_proof_batch *batch = make_batch(model, options);
+    int n_begun = 0, n_half = 0, n_full = 0;
+    for (uint32_t t = 0; t < 400; t++) {
+        if (t == 0 || batch->terminated[0] || batch->truncated[0]) {
+            const lud_proof_state *s = (const lud_proof_state *)(const void *)batch->states;
+            const lud_proof_atom *origin = &model->pools[LUD_PROOF_TRAIN].atoms[s->query_index];
+            if (n_begun++ % 2 == 0 || origin->predicate == full.predicate) {
+                assert_int_equal(s->label, 1);
+                assert_true(lud_proof_atom_equal(&s->query, origin));
+                n_full += n_begun % 2 == 0;
+            } else {
+                assert_int_equal(s->label, 0);
+                assert_int_equal(s->query.terms[0], origin->terms[0]);
+                assert_int_equal(s->query.terms[1], expected.terms[1]);
+                n_half++;
+            }
+        }
+        int32_t action;
+        choose(batch, t, &action);
+        lud_proof_batch_step_reset(batch, &action);
+    }
+    assert_true(n_full > 10 && n_half > 10);
+    lud_proof_batch_destroy(batch);
     lud_proof_model_destroy(model);
 }
 
