@@ -203,7 +203,7 @@ static void refused(const char *from, const char *to, lud_status expected, const
     lud_error error = {0};
     lud_tokenizer *tokenizer = NULL;
     const lud_status status = lud_tokenizer_parse("t.json", text.bytes, text.length, &tokenizer, &error);
-    assert_null(tokenizer);
+    if (tokenizer) fail_msg("taken with %s", to);
     if (status != expected || !strstr(error.text, says))
         fail_msg("%d %s, expected %s", status, error.text, says);
     lud_text_free(&text);
@@ -281,6 +281,40 @@ static void whole_words_first(void **state) {
     lud_arena_destroy(arena);
 }
 
+/* Tokens by whose names texts begin and end, the first of each kind. */
+static void marks_of_texts(void **state) {
+    (void)state;
+    lud_arena *arena = lud_arena_create(0);
+    size_t length;
+    const char *bytes = read_golden(arena, "bpe_llama3.json", &length);
+    static const struct {
+        const char *first, *second;
+        int32_t begin, end;
+    } cases[] = {{"<|endoftext|>", "<|mark|>", -1, 400},   {"<s>", "</s>", 400, 401},
+                 {"<|begin_of_text|>", "<s>", 400, -1},    {"<|eot_id|>", "<|im_end|>", -1, 400},
+                 {"<|mark|>", "<|end_of_text|>", -1, 401}, {"<|mark|>", "<|other|>", -1, -1}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        json_t *root = json_loadb(bytes, length, 0, NULL), *added = json_object_get(root, "added_tokens");
+        json_object_set_new(json_array_get(added, 0), "content", json_string(cases[i].first));
+        json_object_set_new(json_array_get(added, 1), "content", json_string(cases[i].second));
+        char *text = json_dumps(root, 0);
+        lud_error error = {0};
+        lud_tokenizer *tokenizer = NULL;
+        if (lud_tokenizer_parse("t.json", text, strlen(text), &tokenizer, &error)) fail_msg("%s", error.text);
+        assert_int_equal(lud_tokenizer_begin(tokenizer), cases[i].begin);
+        assert_int_equal(lud_tokenizer_end(tokenizer), cases[i].end);
+        int32_t tokens[8];
+        char both[64];
+        const int n = snprintf(both, sizeof both, "%s%s", cases[i].second, cases[i].first);
+        assert_int_equal(lud_tokenizer_encode(tokenizer, both, (size_t)n, tokens, 8), 2);
+        assert_true(tokens[0] == 401 && tokens[1] == 400);
+        lud_tokenizer_destroy(tokenizer);
+        free(text);
+        json_decref(root);
+    }
+    lud_arena_destroy(arena);
+}
+
 static void refusals(void **state) {
     (void)state;
     refused("\"type\":\"BPE\"", "\"type\":\"Unigram\"", LUD_ERROR_UNSUPPORTED, "Unigram");
@@ -296,6 +330,30 @@ static void refusals(void **state) {
     refused("\"merges\":[", "\"merges\":[7,", LUD_ERROR_INPUT, "merge 0");
     refused("\"!\":", "\"!!!!!!\":", LUD_ERROR_UNSUPPORTED, "byte 33");
     refused("\"model\":", "\"model\"", LUD_ERROR_INPUT, "t.json:1");
+    refused("\"invert\":false", "\"invert\":true", LUD_ERROR_UNSUPPORTED, "a pre-tokeniser Split");
+    refused("\"Regex\":", "\"String\":", LUD_ERROR_UNSUPPORTED, "no Regex");
+    refused("\"add_prefix_space\":false", "\"add_prefix_space\":true", LUD_ERROR_UNSUPPORTED,
+            "add_prefix_space");
+    refused("\"use_regex\":false", "\"use_regex\":true", LUD_ERROR_UNSUPPORTED, "use_regex behind a Split");
+    refused("{\"type\":\"ByteLevel\"", "{\"type\":\"Digits\"", LUD_ERROR_UNSUPPORTED,
+            "'Digits', expected ByteLevel");
+    refused("{\"type\":\"Split\"", "{\"type\":\"Metaspace\"", LUD_ERROR_UNSUPPORTED,
+            "not Split and ByteLevel");
+    refused("\"decoder\":{\"type\":\"ByteLevel\"", "\"decoder\":{\"type\":\"Fuse\"", LUD_ERROR_UNSUPPORTED,
+            "decoder 'Fuse'");
+    refused("\"dropout\":null", "\"dropout\":0.1", LUD_ERROR_UNSUPPORTED, "dropout");
+    refused("\"byte_fallback\":false", "\"byte_fallback\":true", LUD_ERROR_UNSUPPORTED, "byte_fallback");
+    refused("\"lstrip\":false", "\"lstrip\":true", LUD_ERROR_UNSUPPORTED, "with lstrip");
+    refused("\"single_word\":false", "\"single_word\":true", LUD_ERROR_UNSUPPORTED, "with single_word");
+    refused("\"content\":\"<|mark|>\"", "\"content\":\"\"", LUD_ERROR_INPUT,
+            "an added token without a content");
+    refused("\"id\":401", "\"id\":4", LUD_ERROR_INPUT, "the number of another token");
+    refused("\"id\":401", "\"id\":-1", LUD_ERROR_INPUT, "expected model.vocab");
+    refused("\"id\":401", "\"id\":\"x\"", LUD_ERROR_INPUT, "expected model.vocab");
+    refused("\"merges\":", "\"pairs\":", LUD_ERROR_INPUT, "expected model.vocab");
+    refused("\"vocab\":", "\"words\":", LUD_ERROR_INPUT, "expected model.vocab");
+    refused(":399}", ":-1}", LUD_ERROR_INPUT, "expected model.vocab");
+    refused(":399}", ":\"399\"}", LUD_ERROR_INPUT, "expected model.vocab");
     lud_error error = {0};
     lud_tokenizer *tokenizer = NULL;
     assert_int_equal(lud_tokenizer_read("/nowhere/tokenizer.json", &tokenizer, &error), LUD_ERROR_INPUT);
@@ -341,6 +399,7 @@ int main(void) {
                                        cmocka_unit_test(long_pieces),
                                        cmocka_unit_test(merges_of_the_first_token),
                                        cmocka_unit_test(whole_words_first),
+                                       cmocka_unit_test(marks_of_texts),
                                        cmocka_unit_test(refusals)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -320,6 +320,16 @@ static void refusals(void **state) {
     refused("\"hidden_size\": 16", "\"attention_bias\": true, \"hidden_size\": 16", "attention_bias");
     refused("\"num_key_value_heads\": 2", "\"num_key_value_heads\": 3", "3 kv_heads");
     refused("\"vocab_size\": 40", "\"vocab_size\": 0", "vocabulary");
+    refused("\"attention_bias\": false", "\"mlp_bias\": true", "mlp_bias");
+    refused("\"hidden_size\": 16", "\"hidden_size\": 16, \"partial_rotary_factor\": 0.5",
+            "partial_rotary_factor");
+    refused("\"hidden_size\": 16", "\"hidden_size\": 16, \"quantization_config\": {}", "quantization_config");
+    refused("\"hidden_size\": 16", "\"hidden_size\": 16, \"sliding_window\": 64", "sliding_window");
+    refused("\"hidden_size\": 16", "\"hidden_size\": 16, \"rope_parameters\": {\"rope_type\": \"yarn\"}",
+            "yarn");
+    refused("\"num_attention_heads\": 4", "\"num_attention_heads\": 0", "heads");
+    refused("\"num_attention_heads\": 4", "\"num_attention_heads\": 17", "heads");
+    refused("\"vocab_size\": 40", "\"vocab\": 40", "vocab_size");
 }
 
 /* The largest numbers of a shape are a shape, the next ones and 0 are not, and named. */
