@@ -66,7 +66,7 @@ static lud_status run(void *data, const char *const *arguments, int n_arguments,
     lud_status status = arena && e ? LUD_OK : lud_no_memory(error, "an experiment");
     if (!status) status = lud_experiment_read(arena, arguments[0], e, error);
     if (!status && !values->out && !values->dry)
-        status = lud_invalid(error, "experiment: where to? Give a folder with -o DIR");
+        status = lud_invalid(error, "experiment needs a folder for its results: -o DIR");
     lud_interrupt_install();
     if (!status) status = lud_experiment_check(arena, e, error);
     if (!status) {

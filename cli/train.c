@@ -251,7 +251,7 @@ static lud_status run(void *data, const char *const *arguments, int n_arguments,
                                arguments[0]);
         values->options.folder = arguments[0];
     }
-    if (!values->options.folder) return lud_invalid(error, "train: where to? Give a folder with -o RUN");
+    if (!values->options.folder) return lud_invalid(error, "train needs a folder for its results: -o RUN");
     if (values->view && lud_processes())
         return lud_invalid(error,
                            "--view is for a training of one process; `ludus view %s --follow` shows one of "

@@ -390,7 +390,7 @@ static lud_status prepare_and_run(sweep *s, lud_error *error) {
 }
 
 lud_status lud_sweep_train(const lud_sweep *w, lud_error *error) {
-    if (!w->output && !w->dry) return lud_invalid(error, "sweep: where to? Trainings need a folder: -o DIR");
+    if (!w->output && !w->dry) return lud_invalid(error, "sweep needs a folder for its trainings: -o DIR");
     lud_arena *arena = lud_arena_create(0);
     sweep *s = arena ? lud_arena_take(arena, sizeof *s) : NULL;
     if (s) *s = (sweep){.w = w, .arena = arena};

@@ -97,7 +97,7 @@ static void test_more_mistakes(void **state) {
     zeros[digits - 2] = 'x';
     check_failure(LUDUS("inspect", RESCUE, "--state", zeros), 2,
                   "--state: expected hexadecimal digits, found 'x0'");
-    check_failure(LUDUS("train", RESCUE), 2, "train: where to? Give a folder with -o RUN");
+    check_failure(LUDUS("train", RESCUE), 2, "train needs a folder for its results: -o RUN");
     check_failure(LUDUS("train", RESCUE, "-o", "/tmp/ludus-never-written", "--precision", "f8"), 2,
                   "error: --precision: expected f32, tf32 or bf16, found 'f8'");
     check_failure(LUDUS("run", RESCUE, "--query", "p(a, b)"), 2, "expected a RUN");
