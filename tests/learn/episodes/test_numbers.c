@@ -10,6 +10,7 @@
 
 #include "learn/episodes/file/writer.h"
 #include "learn/episodes/numbers.h"
+#include "learn/episodes/replay.h"
 #include "learn/episodes/support_recording.h"
 
 static int tear_down(void **state) {
@@ -114,8 +115,23 @@ static void test_choices_of_any_number(void **state) {
     lud_data_set_close(like);
 }
 
+/* So many hashes are written of an episode as fall due while its states come. */
+static void test_hashes_of_an_episode(void **state) {
+    (void)state;
+    for (int32_t n = 1; n < 4 * LUD_HASH_INTERVAL; n++) {
+        lud_state_hash hash;
+        uint64_t value;
+        int64_t due = 0;
+        lud_state_hash_begin(&hash);
+        for (int32_t i = 0; i < n; i++)
+            due += lud_state_hash_add(&hash, (const uint8_t *)&i, sizeof i, i == n - 1, &value);
+        assert_int_equal(lud_state_hash_count(n), due);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_types),
-                                       cmocka_unit_test(test_choices_of_any_number)};
+                                       cmocka_unit_test(test_choices_of_any_number),
+                                       cmocka_unit_test(test_hashes_of_an_episode)};
     return cmocka_run_group_tests(tests, NULL, tear_down);
 }

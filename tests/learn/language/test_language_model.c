@@ -219,9 +219,35 @@ static void test_sizes_of_new_models(void **state) {
     lud_language_model_destroy(&l);
 }
 
+/* The words that no answer can do without are in a vocabulary before all others, however often these come. */
+static void test_words_of_answers(void **state) {
+    (void)state;
+    lud_error error = {0};
+    lud_vocabulary answers = {0}, words = {0};
+    const char *mark = "\n> ";
+    lud_vocabulary_add(&answers, lud_action_open, strlen(lud_action_open), 1);
+    lud_vocabulary_add(&answers, lud_action_close, strlen(lud_action_close), 1);
+    lud_vocabulary_add(&answers, mark, strlen(mark), 1);
+    const lud_action_space *actions = &scenario->model->layout.actions[0];
+    for (int a = 0; a < actions->n_discrete; a++)
+        lud_vocabulary_add(&answers, actions->names[a], strlen(actions->names[a]), 1);
+    lud_vocabulary_order(&answers, 1 << 20);
+    assert_true(answers.n > 10);
+    if (lud_prompt_vocabulary(scenario->model, 64, mark, answers.n, &words, &error))
+        fail_msg("%s", error.text);
+    assert_int_equal(words.n, answers.n);
+    for (int64_t i = 0; i < answers.n; i++) {
+        bool found = false;
+        for (int64_t k = 0; k < words.n && !found; k++) found = !strcmp(words.words[k], answers.words[i]);
+        if (!found) fail_msg("`%s` is no word", answers.words[i]);
+    }
+    lud_vocabulary_free(&words);
+    lud_vocabulary_free(&answers);
+}
+
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_pretrained_folders),
-                                       cmocka_unit_test(test_folders_that_do_not_fit),
-                                       cmocka_unit_test(test_sizes_of_new_models)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_pretrained_folders), cmocka_unit_test(test_folders_that_do_not_fit),
+        cmocka_unit_test(test_sizes_of_new_models), cmocka_unit_test(test_words_of_answers)};
     return cmocka_run_group_tests(tests, prepare, clean);
 }

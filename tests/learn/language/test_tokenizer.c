@@ -387,6 +387,15 @@ static void pieces_end_where_kinds_do(void **state) {
                 assert_int_equal(lud_pre_tokenizer_next((lud_pre_tokenizer)kind, back, 2), 1);
             }
     }
+    for (int kind = 0; kind < LUD_PRE_TOKENIZER_NONE; kind++) /* blanks from a tab to a return, no others */
+        for (char c = 1; c < 32; c++) {
+            const char there[] = {'!', c, '!', '\0'};
+            const bool blank = (c >= '\t' && c <= '\r');
+            const size_t n = lud_pre_tokenizer_next((lud_pre_tokenizer)kind, there, 3);
+            /* ends of lines stay with what they end, where a pattern says so */
+            const bool ends = (c == '\n' || c == '\r') && kind != LUD_PRE_TOKENIZER_GPT2;
+            assert_int_equal(n, !blank ? 3 : ends ? 2 : 1);
+        }
     assert_int_equal(lud_pre_tokenizer_next(LUD_PRE_TOKENIZER_NONE, "a 1!\n", 5), 5);
 }
 

@@ -82,6 +82,35 @@ static void test_agents_of_another_colour(void **state) {
     lud_grid_edit_close(edit);
 }
 
+/* Switches of agents and things are what they are set to. */
+static void test_switches(void **state) {
+    (void)state;
+    lud_error error = {0};
+    static const char machine[] = "ludus: 1\nworld: multigrid\nmultigrid:\n  map: |\n    We We We We\n"
+                                  "    We Ay Ki We\n    We We We We\n";
+    lud_grid_edit *edit = edit_open_text(machine, 0);
+    const lud_grid_pick agent = {.kind = LUD_PICK_CELL, .x = 1, .y = 1},
+                        button = {.kind = LUD_PICK_CELL, .x = 2, .y = 1};
+    static const struct {
+        const char *name;
+        bool of_agent;
+    } switches[] = {{"can_push_rocks", true}, {"can_enter_magic_walls", true}, {"enabled", false}};
+    for (size_t k = 0; k < sizeof switches / sizeof *switches; k++)
+        for (int on = 1; on >= 0; on--) {
+            const lud_grid_pick pick = switches[k].of_agent ? agent : button;
+            const int number = parameter_named(edit, pick, switches[k].name);
+            if (lud_grid_edit_change_parameter(edit, pick, number, on, &error)) fail_msg("%s", error.text);
+            lud_grid_parameter parameters[LUD_GRID_PARAMETERS];
+            lud_grid_edit_parameters(edit, pick, parameters);
+            assert_true(parameters[number].value == on);
+            assert_string_equal(parameters[number].shown, on ? "true" : "false");
+            edit_check_text(edit);
+        }
+    assert_false(thing_at(edit, 1, 1).agent.can_push_rocks);
+    assert_false(thing_at(edit, 2, 1).object.enabled);
+    lud_grid_edit_close(edit);
+}
+
 /* A document in braces without a list of agents comes to have one. */
 static void test_list_of_agents_in_braces(void **state) {
     (void)state;
@@ -189,9 +218,9 @@ static void test_what_lies_below(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_agents_of_another_colour), cmocka_unit_test(test_list_of_agents_in_braces),
-        cmocka_unit_test(test_goals_of_another_kind),    cmocka_unit_test(test_new_goal_of_one_agent),
-        cmocka_unit_test(test_what_lies_below),
+        cmocka_unit_test(test_agents_of_another_colour), cmocka_unit_test(test_switches),
+        cmocka_unit_test(test_list_of_agents_in_braces), cmocka_unit_test(test_goals_of_another_kind),
+        cmocka_unit_test(test_new_goal_of_one_agent),    cmocka_unit_test(test_what_lies_below),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -471,6 +471,11 @@ static void test_success_in_time(void **unused) {
     model->world->free(model);
 }
 
+#define BODIES_WITH_REWARDS                                                                                  \
+    "bodies: [{name: dog, type: agent, count: 3, radius: 0.1}, {name: pen, count: 2, radius: 0.2}], "        \
+    "rewards: [{name: near, term: distance, from: dog, to: pen, cost: 1}, {name: apart, term: distance, "    \
+    "from: dog, to: dog, cost: 2}]"
+
 /* The success rule of a state, in plain words: each of the first `n` has one of the others (from `first_to`
  * on) nearer than that. */
 static bool all_met(const lud_model *model, const uint8_t *state, int n, int first_to, int end_to,
@@ -531,6 +536,39 @@ static void test_terminal_states(void **unused) {
     }
 }
 
+/* The measures of an episode are its figures and what each reward came to, by their names. */
+static void test_measures(void **unused) {
+    (void)unused;
+    lud_model *model = particle_model(BODIES_WITH_REWARDS);
+    const lud_particle_model *m = particle_of(model);
+    uint8_t state[512];
+    double values[16] = {0};
+    uint32_t tick = 0;
+    const lud_range range = {.seed = 1, .n = 1, .tick = &tick};
+    assert_true(model->layout.state_bytes <= sizeof state && model->layout.n_measures <= 16);
+    model->world->reset(model, range, state);
+    for (tick = 0; tick < 5; tick++) {
+        int32_t actions[3];
+        float continuous[6], rewards[3];
+        particle_random_actions(model, 0, tick, actions, continuous);
+        model->world->step(model, range, state, (lud_actions){.discrete = actions},
+                           (lud_outcome){.rewards = rewards});
+    }
+    model->world->measure(model, 1, state, values);
+    int n = 0;
+    for (int k = 0; k < 2; k++)
+        for (int i = 0; i < model->layout.n_measures; i++) {
+            if (strcmp(model->layout.measures[i].name, lud_particle_reward_name(m, k)) != 0) continue;
+            assert_true(values[i] == lud_particle_reward_return(m, state, k) && values[i] < 0);
+            n++;
+        }
+    assert_int_equal(n, 2);
+    const lud_particle_metrics metrics = lud_particle_get_metrics(m, state);
+    assert_true(values[0] == metrics.success && values[1] == metrics.fraction &&
+                values[2] == metrics.collisions);
+    model->world->free(model);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_split_threads_and_instruction_set),
@@ -545,6 +583,7 @@ int main(void) {
         cmocka_unit_test(test_far_body),
         cmocka_unit_test(test_success_in_time),
         cmocka_unit_test(test_terminal_states),
+        cmocka_unit_test(test_measures),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
