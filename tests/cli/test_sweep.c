@@ -455,7 +455,8 @@ static void mistakes_are_told(void **state) {
         assert_false(lud_folder_exists(in_folder("wrong")));
     }
     refused(LUDUS("sweep", scenario(), "-v", "learner.tanh=true", "--solve"), 2, "needs empo-exact");
-    refused(LUDUS("sweep", scenario(), "-v", "learner.tanh=true"), 2, "sweep needs a folder for its trainings: -o DIR");
+    refused(LUDUS("sweep", scenario(), "-v", "learner.tanh=true"), 2,
+            "sweep needs a folder for its trainings: -o DIR");
     refused(LUDUS("sweep", LUDUS_SOURCE_DIR "/scenarios/empo/fetch_the_key.yaml", "-v", "learner.zeta=1",
                   "--seeds", "2"),
             2, "--seeds is for trainings");
