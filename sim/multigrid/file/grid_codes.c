@@ -129,8 +129,9 @@ static bool same_thing(const lud_grid_thing *a, const lud_grid_thing *b) {
 
 bool lud_grid_code_find(const lud_grid_thing *thing, const lud_grid_chances *chances, char text[2]) {
     const lud_grid_type type = thing->is_agent ? LUD_AGENT : thing->object.type;
-    for (int i = 0; i < N_CODES; i++)
-        for (int colour = 0; codes[i].type == type && colour_letters[colour]; colour++) {
+    for (int i = 0; i < N_CODES; i++) {
+        if (codes[i].type != type) continue;
+        for (int colour = 0; colour_letters[colour]; colour++) {
             char here[2] = {codes[i].text[0],
                             codes[i].text[1] == '*' ? colour_letters[colour] : codes[i].text[1]};
             lud_grid_thing other;
@@ -141,6 +142,7 @@ bool lud_grid_code_find(const lud_grid_thing *thing, const lud_grid_chances *cha
             memcpy(text, here, 2);
             return true;
         }
+    }
     return false;
 }
 

@@ -151,8 +151,8 @@ lud_status lud_proof_parse_atom(const lud_proof_base *base, const char *text, lu
         size_t length = (size_t)(stop - start);
         int32_t term = lud_proof_find_constant(base, start, length);
         if (term == 0) {
-            if (quoted ||
-                !is_variable_word(start, length)) /* in quotes it is a name, whatever it looks like */
+            /* in quotes it is a name, whatever it looks like */
+            if (quoted || !is_variable_word(start, length))
                 return unknown("constant", start, length, (int)(start - text) + 1, base->constants,
                                base->n_constants, error);
             int j = 0;

@@ -256,6 +256,14 @@ uint64_t support_ticks_hash(support_ticks *s, const char *prefix) {
     return hash;
 }
 
+double support_ticks_share(const support_ticks *s, int32_t choice) {
+    const lud_tick_stepping *t = &s->learner->training;
+    double n = 0;
+    for (int64_t i = 0; i < t->rows.n; i++)
+        n += choice < 0 ? t->choices.failed[i] : t->choices.discrete[i] == choice;
+    return n / (double)t->rows.n;
+}
+
 int support_ticks_cue(const support_ticks *s, int64_t environment, int agent) {
     return ((const cues *)s->learner->training.batch->states)[environment].cue[agent];
 }

@@ -45,5 +45,7 @@ lud_cast *support_ticks_join(support_ticks *s);
 int support_ticks_compare_delights(support_ticks *s, lud_cast *cast);
 /* Everything that is saved, as one hash; `prefix` null: all, else what begins with it. */
 uint64_t support_ticks_hash(support_ticks *s, const char *prefix);
+/* Share of the last act's rows that did `choice`, -1: that failed. */
+double support_ticks_share(const support_ticks *s, int32_t choice);
 /* Cue of an agent in an environment's state. */
 int support_ticks_cue(const support_ticks *s, int64_t environment, int agent);

@@ -99,22 +99,13 @@ static void replies(void **state) {
 
 /* --- ticks --- */
 
-/* Share of the last act's rows that did `choice`, -1: that failed. */
-static double share(const support_ticks *s, int32_t choice) {
-    const lud_tick_stepping *t = &s->learner->training;
-    double n = 0;
-    for (int64_t i = 0; i < t->rows.n; i++)
-        n += choice < 0 ? t->choices.failed[i] : t->choices.discrete[i] == choice;
-    return n / (double)t->rows.n;
-}
-
 static void imitation(void **state) {
     (void)state;
     support_ticks s =
         open_tokens(LANGUAGE, "imitation: {ticks: 60, " SCRIPT ", learning_rate: 0.01}, learning_rate: 0");
     support_ticks_run(&s, 61);
-    assert_true(share(&s, -1) < 0.1);
-    assert_true(share(&s, 1) > 0.9); /* all say what the script says */
+    assert_true(support_ticks_share(&s, -1) < 0.1);
+    assert_true(support_ticks_share(&s, 1) > 0.9); /* all say what the script says */
     lud_text text = {0};
     s.learner->policy->kind->describe(s.learner->policy, 0, &text, &text);
     assert_non_null(strstr(text.bytes, "\n> {\"action\": \"two\"}"));
@@ -122,7 +113,7 @@ static void imitation(void **state) {
     /* what was not imitated says nothing that means anything */
     support_ticks other = open_tokens(LANGUAGE, "learning_rate: 0");
     support_ticks_run(&other, 1);
-    assert_true(share(&other, -1) > 0.9);
+    assert_true(support_ticks_share(&other, -1) > 0.9);
     const lud_token_counts counts = lud_tick_tokens_counts(other.learner->policy);
     assert_true(counts.replies > 0 && counts.without_action > 0 &&
                 counts.computed_tokens < counts.prompt_tokens);
@@ -218,7 +209,7 @@ static void learning(void **state) {
     }
     assert_true(before < 0.4); /* a quarter of the choices match, less what they cost */
     assert_true(after > 0.5);  /* nine tenths are possible; eight seeds of eight are above */
-    assert_true(share(&s, -1) <= 0.1);
+    assert_true(support_ticks_share(&s, -1) <= 0.1);
     support_ticks_close(&s);
 }
 

@@ -22,10 +22,7 @@ static void near(double found, double expected, double room) {
 static double share_of_two(const char *options, int ticks) {
     support_ticks s = support_ticks_open(AGENTS, TEAMS, ENVS, options);
     support_ticks_run(&s, ticks);
-    const lud_tick_stepping *t = &s.learner->training;
-    double n = 0;
-    for (int64_t i = 0; i < t->rows.n; i++) n += t->choices.discrete[i] == 1;
-    const double share = n / (double)t->rows.n;
+    const double share = support_ticks_share(&s, 1);
     support_ticks_close(&s);
     return share;
 }

@@ -471,11 +471,6 @@ static void test_success_in_time(void **unused) {
     model->world->free(model);
 }
 
-#define BODIES_WITH_REWARDS                                                                                  \
-    "bodies: [{name: dog, type: agent, count: 3, radius: 0.1}, {name: pen, count: 2, radius: 0.2}], "        \
-    "rewards: [{name: near, term: distance, from: dog, to: pen, cost: 1}, {name: apart, term: distance, "    \
-    "from: dog, to: dog, cost: 2}]"
-
 /* The success rule of a state, in plain words: each of the first `n` has one of the others (from `first_to`
  * on) nearer than that. */
 static bool all_met(const lud_model *model, const uint8_t *state, int n, int first_to, int end_to,
@@ -539,7 +534,10 @@ static void test_terminal_states(void **unused) {
 /* The measures of an episode are its figures and what each reward came to, by their names. */
 static void test_measures(void **unused) {
     (void)unused;
-    lud_model *model = particle_model(BODIES_WITH_REWARDS);
+    lud_model *model = particle_model(
+        "bodies: [{name: dog, type: agent, count: 3, radius: 0.1}, {name: pen, count: 2, radius: 0.2}], "
+        "rewards: [{name: near, term: distance, from: dog, to: pen, cost: 1}, {name: apart, term: distance, "
+        "from: dog, to: dog, cost: 2}]");
     const lud_particle_model *m = particle_of(model);
     uint8_t state[512];
     double values[16] = {0};

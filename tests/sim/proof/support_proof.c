@@ -10,20 +10,41 @@
 #include "sim/proof/fixpoint.h"
 #include "sim/proof/support_proof.h"
 
+static lud_proof_builder *begin(lud_proof_syntax syntax, const char *facts, const char *rules) {
+    lud_error error = {0};
+    lud_proof_builder *builder = lud_proof_builder_create(syntax);
+    assert_non_null(builder);
+    if (lud_proof_read_facts(builder, "facts", facts, strlen(facts), &error) ||
+        lud_proof_read_rules(builder, "rules", rules, strlen(rules), &error))
+        fail_msg("%s", error.text);
+    return builder;
+}
+
+static lud_proof_base *finish(lud_proof_builder *builder) {
+    lud_error error = {0};
+    lud_proof_base *base = NULL;
+    if (lud_proof_build(builder, NULL, &base, &error)) fail_msg("%s", error.text);
+    lud_proof_builder_destroy(builder);
+    return base;
+}
+
 lud_proof_base *proof_base(lud_proof_syntax syntax, const char *facts, const char *rules,
                            const char *queries) {
     lud_error error = {0};
-    lud_proof_builder *builder = lud_proof_builder_create(syntax);
-    lud_proof_base *base = NULL;
-    assert_non_null(builder);
-    if (lud_proof_read_facts(builder, "facts", facts, strlen(facts), &error) ||
-        lud_proof_read_rules(builder, "rules", rules, strlen(rules), &error) ||
-        (queries &&
-         lud_proof_read_queries(builder, LUD_PROOF_TRAIN, "queries", queries, strlen(queries), &error)) ||
-        lud_proof_build(builder, NULL, &base, &error))
+    lud_proof_builder *builder = begin(syntax, facts, rules);
+    if (queries &&
+        lud_proof_read_queries(builder, LUD_PROOF_TRAIN, "queries", queries, strlen(queries), &error))
         fail_msg("%s", error.text);
-    lud_proof_builder_destroy(builder);
-    return base;
+    return finish(builder);
+}
+
+lud_proof_base *proof_scored_base(lud_proof_syntax syntax, const char *facts, const char *rules,
+                                  const char *scores, int64_t top_k, double threshold) {
+    lud_error error = {0};
+    lud_proof_builder *builder = begin(syntax, facts, rules);
+    if (lud_proof_read_scores(builder, "scores", scores, strlen(scores), true, top_k, threshold, &error))
+        fail_msg("%s", error.text);
+    return finish(builder);
 }
 
 lud_proof_options proof_options(void) {

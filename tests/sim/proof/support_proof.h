@@ -7,6 +7,11 @@
 lud_proof_base *proof_base(lud_proof_syntax syntax, const char *facts, const char *rules,
                            const char *queries);
 
+/* The same, with those of the scores (lud_proof_read_scores) as facts that are in rank and over the
+ * threshold. */
+lud_proof_base *proof_scored_base(lud_proof_syntax syntax, const char *facts, const char *rules,
+                                  const char *scores, int64_t top_k, double threshold);
+
 /* Options with defaults; the lists live as long as the program. */
 lud_proof_options proof_options(void);
 

@@ -307,16 +307,10 @@ static void test_large_file(void **state) {
 /* Probabilistic facts: rank and threshold decide, scores stay known. */
 static void test_scores(void **state) {
     (void)state;
-    lud_error error = {0};
-    lud_proof_builder *builder = lud_proof_builder_create(LUD_PROOF_TRIPLES);
-    const char *facts = "p(a,b)\n", *scores = "p(a,c) 0.7 1\np(a,c) 0.9 1\np(a,c) 0.8 1\np(b,c) 0.9 3\n"
-                                              "p(c,a) 0.1 1\np(a,b) 0.5 1\np(b,a) 0.5 2\n";
-    assert_int_equal(lud_proof_read_facts(builder, "f", facts, strlen(facts), &error), LUD_OK);
-    assert_int_equal(lud_proof_read_scores(builder, "s", scores, strlen(scores), true, 2, 0.5, &error),
-                     LUD_OK);
-    lud_proof_base *base = NULL;
-    assert_int_equal(lud_proof_build(builder, NULL, &base, &error), LUD_OK);
-    lud_proof_builder_destroy(builder);
+    lud_proof_base *base = proof_scored_base(
+        LUD_PROOF_TRIPLES, "p(a,b)\n", "",
+        "p(a,c) 0.7 1\np(a,c) 0.9 1\np(a,c) 0.8 1\np(b,c) 0.9 3\np(c,a) 0.1 1\np(a,b) 0.5 1\np(b,a) 0.5 2\n",
+        2, 0.5);
     assert_int_equal(base->n_facts, 3); /* p(a,b), given, p(a,c) at its best, and p(b,a), which is just in */
     assert_true(base->fact_score[0] == 1.0f && base->fact_score[1] == 0.9f && base->fact_score[2] == 0.5f);
     lud_proof_atom atom = proof_atom(base, "p(c,a)");

@@ -130,23 +130,10 @@ static void variables_stand_for_one_thing(void **state) {
     lud_proof_base_destroy(base);
 }
 
-static lud_proof_base *scored_base(void) {
-    static const char scores[] = "parent(ann,bob) 0.25 1\nparent(bob,cat) 0.5 1\n";
-    lud_error error = {0};
-    lud_proof_base *base = NULL;
-    lud_proof_builder *builder = lud_proof_builder_create(LUD_PROOF_RELATIONS);
-    if (lud_proof_read_facts(builder, "f", "parent(ann,bob)\n", 16, &error) ||
-        lud_proof_read_rules(builder, "r", rules, strlen(rules), &error) ||
-        lud_proof_read_scores(builder, "s", scores, strlen(scores), true, 1, 0, &error) ||
-        lud_proof_build(builder, NULL, &base, &error))
-        fail_msg("%s", error.text);
-    lud_proof_builder_destroy(builder);
-    return base;
-}
-
 static void trees_are_written(void **state) {
     (void)state;
-    lud_proof_base *base = scored_base();
+    lud_proof_base *base = proof_scored_base(LUD_PROOF_RELATIONS, "parent(ann,bob)\n", rules,
+                                             "parent(ann,bob) 0.25 1\nparent(bob,cat) 0.5 1\n", 1, 0);
     const lud_proof_atom query = proof_atom(base, "elder(ann,cat)");
     lud_proof_tree tree = proof_of(base, &query);
     lud_text text = {0};

@@ -94,6 +94,15 @@ static void file_keeps_everything(void **context) {
     support_release(&s);
 }
 
+static lud_empo_header read_header(void) {
+    lud_empo_header header;
+    FILE *file = fopen(path, "rb");
+    assert_non_null(file);
+    assert_int_equal(fread(&header, sizeof header, 1, file), 1);
+    fclose(file);
+    return header;
+}
+
 /* Writes another header with the checksum that belongs to it, as anybody can. */
 static void put_header(const lud_empo_header *header) {
     enum { PAGE = 4096 };
@@ -116,10 +125,7 @@ static void headers_that_cannot_be(void **context) {
     (void)context;
     support_solved s = support_solve(42, 1, 1, false);
     write_solution(&s);
-    lud_empo_header header;
-    FILE *in = fopen(path, "rb");
-    assert_int_equal(fread(&header, sizeof header, 1, in), 1);
-    fclose(in);
+    const lud_empo_header header = read_header();
 #define REFUSES(change, message)                                                                             \
     do {                                                                                                     \
         lud_empo_header changed = header;                                                                    \
@@ -160,10 +166,7 @@ static void parts_stay_within_records(void **context) {
     (void)context;
     support_solved s = support_solve(42, 1, 1, false);
     write_solution(&s);
-    lud_empo_header header;
-    FILE *in = fopen(path, "rb");
-    assert_int_equal(fread(&header, sizeof header, 1, in), 1);
-    fclose(in);
+    const lud_empo_header header = read_header();
     lud_empo_header changed = header;
     const struct {
         uint32_t *begin;
@@ -196,10 +199,7 @@ static void damaged_files_are_refused(void **context) {
     write_solution(&s);
     struct stat file;
     assert_int_equal(stat(path, &file), 0);
-    lud_empo_header header;
-    FILE *in = fopen(path, "rb");
-    assert_int_equal(fread(&header, sizeof header, 1, in), 1);
-    fclose(in);
+    const lud_empo_header header = read_header();
     for (long at = (long)offsetof(lud_empo_header, magic); at < (long)sizeof header.magic; at++) {
         change(at, 1);
         refused("not an EMPO solution");
