@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Changes sim, learn and kernels a little, in hundreds of ways, and tells which changes no test notices.
 
-usage: mutants.py FOLDER [--count 300] [--seed 1] [--jobs 2] [--minutes N] [--list] [--only REGEX] [--tests REGEX] [--keys FILE]
+usage: mutants.py FOLDER [--count 300] [--seed 1] [--jobs 2] [--minutes N] [--list] [--only REGEX] [--tests REGEX]
+       [--seconds N] [--keys FILE]
 
 FOLDER gets an instrumented copy of the project and its build. Each mutant is tried against the tests that enter its
 function, quickest first, until one fails, crashes or takes far too long. Those of equivalents.txt are left out.
@@ -57,7 +58,7 @@ TESTS = ("kernels", "sim", "agents", "learn", "cli", "render", "fuzz")
 OTHER_TESTS = re.compile(r"cuda(?!.*_emulated$)|thread_counts|starved|documents|first_hour|test_cli|examples|fixtures|plot|signals|hosts")
 SANITIZE = "-fsanitize=address,bounds"
 # Processor time of the tests that are tried on one mutant, without it: the quick ones and those of its own room come first, and of what
-# they do not notice more are asked.
+# they do not notice more are asked (--seconds: fewer, to look at many mutants where what is noticed late counts as not noticed).
 FIRST_SECONDS, MOST_SECONDS = 60, 300
 
 
@@ -244,8 +245,8 @@ def test_targets(build, only):
 class Runner:
     """Runs tests: a program's tests that enter a mutant's function, and no others, one process a program."""
 
-    def __init__(self, mutants, until):
-        self.mutants, self.until = mutants, until
+    def __init__(self, mutants, until, most):
+        self.mutants, self.until, self.most = mutants, until, most
         self.seconds, self.enters = {}, {} # of a test, (program, number); tests of a mutant
         self.environment = dict(os.environ, OMP_WAIT_POLICY="passive", OMP_NUM_THREADS="2",
                                 ASAN_OPTIONS="detect_leaks=0:quarantine_size_mb=8:allocator_may_return_null=1")
@@ -322,7 +323,7 @@ class Runner:
             used = self.seconds[test]
             chosen.append((3 * far + (used > 0.3) + (used > 3) + (used > 8) * 4, test[0], used, test))
         allowed = []
-        for most in (FIRST_SECONDS, MOST_SECONDS):
+        for most in (min(FIRST_SECONDS, self.most), self.most):
             for rank, target, used, test in sorted(chosen, key=lambda c: (c[0], c[2])):
                 if (seconds + used < most or not allowed) and all(test != other for *_, other in allowed):
                     seconds += used
@@ -373,6 +374,7 @@ def main():
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
     parser.add_argument("--minutes", type=float, default=0, help="after which no other mutant is begun; 0: all")
+    parser.add_argument("--seconds", type=float, default=MOST_SECONDS, help="processor time of the tests that are tried on one mutant")
     parser.add_argument("--only", default="", help="of files whose names match this regular expression")
     parser.add_argument("--keys", default="", help="those that a file names, a line each: FILE | FUNCTION | LINE OF SOURCE | CHANGE")
     parser.add_argument("--tests", default="", help="only with tests whose names match this regular expression")
@@ -387,7 +389,7 @@ def main():
             print(mutants.key(number))
         return
     mutants.make()
-    runner = Runner(mutants, time.time() + 60 * options.minutes if options.minutes else 0)
+    runner = Runner(mutants, time.time() + 60 * options.minutes if options.minutes else 0, options.seconds)
     runner.learn_tests(options.jobs)
     if not runner.seconds:
         sys.exit("mutants: no test passes without a mutant")
