@@ -64,6 +64,14 @@ static bool same_item(const char *from, const char *copy) {
     return same && directory;
 }
 
+static bool holds(const char *folder, const char *name) {
+    lud_text path = {0};
+    lud_text_append(&path, "%s/%s", folder, name);
+    const bool there = !path.failed && (lud_file_exists(path.bytes) || lud_folder_exists(path.bytes));
+    lud_text_free(&path);
+    return there;
+}
+
 /* Whether the name is still to be had for `from`. */
 static bool is_free(const plan *p, const char *from, const char *name) {
     const lud_carried *c = p->carried;
@@ -98,10 +106,16 @@ static const char *find_name(const plan *p, const char *from) {
     return NULL;
 }
 
-static const char *name_for(plan *p, const char *from, lud_option_names kind) {
+/* `parameters`: of a RUN, the file of its own that it is named by, or null. */
+static const char *name_for(plan *p, const char *from, lud_option_names kind, const char *parameters) {
     lud_carried *c = p->carried;
-    for (int i = 0; i < c->n; i++)
-        if (strcmp(c->items[i].from, from) == 0) return c->items[i].name;
+    const char *known = NULL;
+    for (int i = 0; i < c->n; i++) {
+        if (strcmp(c->items[i].from, from) != 0) continue;
+        known = c->items[i].name;
+        if (!parameters || (c->items[i].parameters && strcmp(c->items[i].parameters, parameters) == 0))
+            return known;
+    }
     if (c->n == c->capacity) {
         const int capacity = c->capacity ? 2 * c->capacity : 16;
         void *grown = realloc(c->items, (size_t)capacity * sizeof *c->items);
@@ -109,8 +123,8 @@ static const char *name_for(plan *p, const char *from, lud_option_names kind) {
         c->items = grown;
         c->capacity = capacity;
     }
-    const char *name = find_name(p, from);
-    if (name) c->items[c->n++] = (struct lud_carried_item){from, name, kind};
+    const char *name = known ? known : find_name(p, from);
+    if (name) c->items[c->n++] = (struct lud_carried_item){from, name, kind, parameters};
     return name;
 }
 
@@ -127,12 +141,15 @@ static lud_status found(void *context, lud_option_names kind, lud_tree *text, lu
     if (!from) return lud_no_memory(error, "a path");
     const bool folder = lud_folder_exists(from);
     if (kind == LUD_NAMES_POLICY) kind = LUD_NAMES_RUN; /* or the name of a policy */
-    if (kind == LUD_NAMES_RUN && !(folder && is_run(from))) return LUD_OK;
+    const char *parameters = kind == LUD_NAMES_RUN && lud_file_exists(from) ? lud_run_file(from) : NULL;
+    const char *run = parameters ? lud_arena_text(arena, from, (size_t)(parameters - from - 1)) : from;
+    if (!run) return lud_no_memory(error, "a path");
+    if (kind == LUD_NAMES_RUN && !((folder || parameters) && is_run(run))) return LUD_OK;
     if (kind == LUD_NAMES_FOLDER ? !folder : kind == LUD_NAMES_FILE && !lud_file_exists(from)) return LUD_OK;
-    const char *name = within(p, from);
-    if (!name) name = name_for(p, from, kind);
+    const char *lies = within(p, from), *name = lies ? lies : name_for(p, run, kind, parameters);
     lud_text copy = {0};
     lud_text_append(&copy, "files/%s", name ? name : "");
+    if (!lies && parameters) lud_text_append(&copy, "/%s", parameters);
     text->text = name && !copy.failed ? lud_arena_text(arena, copy.bytes, copy.length) : NULL;
     text->text_length = copy.length;
     text->quoted = true;
@@ -227,14 +244,6 @@ static lud_status copy_into(const char *from, const char *to, const char *name, 
     return status;
 }
 
-static bool holds(const char *folder, const char *name) {
-    lud_text path = {0};
-    lud_text_append(&path, "%s/%s", folder, name);
-    const bool there = !path.failed && (lud_file_exists(path.bytes) || lud_folder_exists(path.bytes));
-    lud_text_free(&path);
-    return there;
-}
-
 static lud_status copy_run(const char *from, const char *to, lud_error *error) {
     lud_status status = lud_folder_make(to, error);
     const int n = (int)(sizeof parts_of_run / sizeof *parts_of_run);
@@ -245,8 +254,24 @@ static lud_status copy_run(const char *from, const char *to, lud_error *error) {
     return status;
 }
 
+/* A folder is made beside and renamed: one that a killed process has begun is nobody's copy. */
+static lud_status copy_item(const struct lud_carried_item *item, const char *to, lud_error *error) {
+    if (!lud_folder_exists(item->from)) return copy_file(item->from, to, error);
+    lud_text beside = {0};
+    lud_text_append(&beside, "%s.partial-%ld", to, (long)getpid());
+    lud_status status = beside.failed                 ? lud_no_memory(error, "a path")
+                        : item->kind == LUD_NAMES_RUN ? copy_run(item->from, beside.bytes, error)
+                                                      : copy_any(item->from, beside.bytes, error);
+    if (!status && rename(beside.bytes, to) != 0)
+        status = lud_fail(error, LUD_ERROR_IO, "%s: cannot be made: %s", to, strerror(errno));
+    if (status) lud_file_remove_leftovers(to);
+    lud_text_free(&beside);
+    return status;
+}
+
 lud_status lud_carried_copy(const lud_carried *carried, const char *folder, lud_error *error) {
     lud_status status = carried->n ? lud_folder_make(folder, error) : LUD_OK;
+    if (carried->n) lud_folder_remove_leftovers(folder, NULL);
     for (int i = 0; i < carried->n && !status; i++) {
         const struct lud_carried_item *item = &carried->items[i];
         lud_text to = {0};
@@ -254,8 +279,9 @@ lud_status lud_carried_copy(const lud_carried *carried, const char *folder, lud_
         if (to.failed)
             status = lud_no_memory(error, "a path");
         else if (!same_item(item->from, to.bytes))
-            status = item->kind == LUD_NAMES_RUN ? copy_run(item->from, to.bytes, error)
-                                                 : copy_any(item->from, to.bytes, error);
+            status = copy_item(item, to.bytes, error);
+        if (!status && item->parameters && !holds(to.bytes, item->parameters))
+            status = copy_into(item->from, to.bytes, item->parameters, error);
         lud_text_free(&to);
     }
     return status;

@@ -266,8 +266,9 @@ static bool same_value(const char *a, const char *b) {
 /* Whether a path is that of a copy in RUN/files of what another names: runs of before named the files
  * themselves. */
 static bool is_copy(const char *was, const char *is) {
-    const char *slash = was ? strrchr(was, '/') : NULL;
-    return is && strncmp(is, "files/", 6) == 0 && slash && strcmp(slash + 1, is + 6) == 0;
+    if (!was || !is || strncmp(is, "files/", 6) != 0) return false;
+    const size_t n = strlen(was), copied = strlen(is + 5);
+    return n >= copied && strcmp(was + n - copied, is + 5) == 0;
 }
 
 /* Settings of `now` that were otherwise `before`; with `gone` those that are not there any more. */

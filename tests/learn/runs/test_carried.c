@@ -4,8 +4,11 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -87,7 +90,188 @@ static void what_is_named_is_taken_along(void **state) {
     lud_arena_destroy(arena);
 }
 
+/* ---- going on ---- */
+
+static const char acting_text[] =
+    "ludus: 1\nname: corridor\nworld: multigrid\nmultigrid:\n  map: |\n    We We We We We\n    We Ay Ae .. "
+    "We\n    We We We We We\n  max_steps: 3\ngoals: [{cell: [1, 1]}]\n"
+    "policies: {human: {type: run, run: trained}, robot: {type: script, file: moves.yaml}}\n";
+
+/* Plans and copies into again/files, and says how the RUN and the file are named there. */
+static void go_on(char run[64], char file[64]) {
+    lud_error error = {0};
+    lud_scenario *scenario = NULL;
+    lud_arena *arena = lud_arena_create(0);
+    lud_tree *root;
+    lud_carried carried;
+    char again[512];
+    snprintf(again, sizeof again, "%s", in_folder("again"));
+    if (lud_scenario_load(in_folder("acting.yaml"), NULL, 0, &scenario, &error) ||
+        lud_scenario_effective(scenario, arena, &root, &error) ||
+        lud_carried_plan(scenario, NULL, again, true, root, &carried, &error) ||
+        lud_carried_copy(&carried, in_folder("again/files"), &error))
+        fail_msg("%s", error.text);
+    assert_int_equal(carried.n, 2);
+    lud_tree *human = lud_tree_find(lud_tree_find(root, "policies"), "human");
+    snprintf(run, 64, "%s", lud_tree_find(human, "run")->text);
+    snprintf(file, 64, "%s", named(root, "policies", "robot"));
+    lud_carried_free(&carried);
+    lud_scenario_destroy(scenario);
+    lud_arena_destroy(arena);
+}
+
+static void make_folder(const char *name) {
+    assert_int_equal(mkdir(in_folder(name), 0700), 0);
+}
+
+/* The number of a process that is no more. */
+static long number_of_none(void) {
+    const pid_t child = fork();
+    if (child == 0) _exit(0);
+    assert_int_equal(waitpid(child, NULL, 0), child);
+    return (long)child;
+}
+
+/* A text longer than what is compared and copied at once; texts of two kinds differ in the last byte. */
+static const char *long_text(char last) {
+    enum { LENGTH = (1 << 20) + (1 << 16) };
+    static char text[LENGTH + 1];
+    memset(text, '#', LENGTH);
+    text[LENGTH - 1] = last;
+    return text;
+}
+
+/* What lies in a RUN keeps its name as long as it is the same to the last byte; else another name is found
+ * and nothing is overwritten. Of a RUN only what acts is taken. A copy that a killed process has begun is
+ * none. */
+static void going_on_overwrites_nothing(void **state) {
+    (void)state;
+    char run[64], file[64];
+    make_folder("trained");
+    make_folder("trained/files");
+    make_folder("again");
+    put("moves.yaml", moves);
+    put("acting.yaml", acting_text);
+    put("trained/scenario.yaml", scenario_text);
+    put("trained/policy.safetensors", long_text('1'));
+    put("trained/checkpoint.safetensors", "from which training goes on");
+    put("trained/metrics.csv", "a table");
+    put("trained/files/map.txt", "one");
+    make_folder("again/files");
+    char begun[96], begun_file[128];
+    snprintf(begun, sizeof begun, "again/files/trained.partial-%ld", number_of_none());
+    make_folder(begun);
+    snprintf(begun_file, sizeof begun_file, "%s/scenario.yaml", begun);
+    put(begun_file, scenario_text);
+
+    go_on(run, file);
+    assert_string_equal(run, "files/trained");
+    assert_string_equal(file, "files/moves.yaml");
+    assert_false(lud_folder_exists(in_folder(begun)));
+    holds("again/files/moves.yaml", moves);
+    holds("again/files/trained/scenario.yaml", scenario_text);
+    holds("again/files/trained/policy.safetensors", long_text('1'));
+    holds("again/files/trained/files/map.txt", "one");
+    assert_false(lud_file_exists(in_folder("again/files/trained/checkpoint.safetensors")));
+    assert_false(lud_file_exists(in_folder("again/files/trained/metrics.csv")));
+
+    go_on(run, file); /* all is there */
+    assert_string_equal(run, "files/trained");
+    assert_string_equal(file, "files/moves.yaml");
+
+    put("trained/policy.safetensors", long_text('2'));
+    put("moves.yaml", others);
+    go_on(run, file);
+    assert_string_equal(run, "files/trained-2");
+    assert_string_equal(file, "files/moves-2.yaml");
+    holds("again/files/trained/policy.safetensors", long_text('1'));
+    holds("again/files/trained-2/policy.safetensors", long_text('2'));
+    holds("again/files/moves.yaml", moves);
+    holds("again/files/moves-2.yaml", others);
+
+    put("trained/files/map.txt", "two"); /* in a folder within */
+    put("moves.yaml", moves);
+    go_on(run, file);
+    assert_string_equal(run, "files/trained-3");
+    assert_string_equal(file, "files/moves.yaml");
+    holds("again/files/trained-2/files/map.txt", "one");
+    holds("again/files/trained-3/files/map.txt", "two");
+
+    /* without a policy its checkpoint acts */
+    assert_int_equal(unlink(in_folder("trained/policy.safetensors")), 0);
+    go_on(run, file);
+    assert_string_equal(run, "files/trained-4");
+    holds("again/files/trained-4/checkpoint.safetensors", "from which training goes on");
+    assert_false(lud_file_exists(in_folder("again/files/trained-4/policy.safetensors")));
+
+    /* a file where the RUN's copy would be, a folder where the file's */
+    char left[512];
+    snprintf(left, sizeof left, "%s", in_folder("again/before"));
+    assert_int_equal(rename(in_folder("again/files"), left), 0);
+    make_folder("again/files");
+    make_folder("again/files/moves.yaml");
+    put("again/files/trained", "a file");
+    go_on(run, file);
+    assert_string_equal(run, "files/trained-2");
+    assert_string_equal(file, "files/moves-2.yaml");
+    holds("again/files/trained", "a file");
+}
+
+/* A RUN may be named by a file of its parameters, which is then taken along, and by its folder besides. */
+static void runs_are_named_by_their_files(void **state) {
+    (void)state;
+    lud_error error = {0};
+    lud_tree *root;
+    lud_carried carried;
+    make_folder("best");
+    make_folder("named");
+    put("best/scenario.yaml", scenario_text);
+    put("best/policy.safetensors", "the best");
+    put("best/checkpoint.safetensors", "the last");
+    put("alone.safetensors", "of no RUN");
+    char named_run[512];
+    snprintf(named_run, sizeof named_run, "%s", in_folder("named"));
+    const char *const policies[] = {
+        "policies={human: {type: run, run: best/checkpoint.safetensors}}",
+        ("policies={human: {type: run, run: best}, robot: {type: run, run: best/checkpoint.safetensors}, "
+         "other: {type: run, run: best/checkpoint.safetensors}, 0: {type: run, run: alone.safetensors}, "
+         "1: {type: run, run: best/policy.safetensors}}"),
+    };
+    put("two.yaml", acting_text);
+    for (int named_by = 0; named_by < 2; named_by++)
+        for (int again = 0; again < 2; again++) {
+            lud_scenario *scenario = NULL;
+            lud_arena *arena = lud_arena_create(0);
+            if (lud_scenario_load(in_folder("two.yaml"), &policies[named_by], 1, &scenario, &error) ||
+                lud_scenario_effective(scenario, arena, &root, &error) ||
+                lud_carried_plan(scenario, NULL, named_run, true, root, &carried, &error) ||
+                lud_carried_copy(&carried, in_folder("named/files"), &error))
+                fail_msg("%s", error.text);
+            const lud_tree *list = lud_tree_find(root, "policies");
+            const char *const runs[][2] = {
+                {"human", named_by ? "files/best" : "files/best/checkpoint.safetensors"},
+                {"robot", "files/best/checkpoint.safetensors"},
+                {"other", "files/best/checkpoint.safetensors"},
+                {"0", "alone.safetensors"},
+                {"1", "files/best/policy.safetensors"},
+            };
+            for (int i = 0; i < (named_by ? 5 : 1); i++)
+                assert_string_equal(lud_tree_find(lud_tree_find(list, runs[i][0]), "run")->text, runs[i][1]);
+            holds("named/files/best/scenario.yaml", scenario_text);
+            holds("named/files/best/policy.safetensors", "the best");
+            holds("named/files/best/checkpoint.safetensors", "the last");
+            assert_false(lud_folder_exists(in_folder("named/files/best-2")));
+            lud_carried_free(&carried);
+            lud_scenario_destroy(scenario);
+            lud_arena_destroy(arena);
+        }
+}
+
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(what_is_named_is_taken_along)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(what_is_named_is_taken_along),
+        cmocka_unit_test(going_on_overwrites_nothing),
+        cmocka_unit_test(runs_are_named_by_their_files),
+    };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }
