@@ -34,14 +34,15 @@ void lud_run_describe_agent(const lud_layout *layout, int agent, lud_text *out) 
             lud_text_append(out, "%s%d", d ? ", " : "", (int)part->dimensions[d]);
         lud_text_append(out, "], ");
     }
-    if (actions->n_discrete) lud_text_append(out, "%d actions", actions->n_discrete);
+    if (actions->n_discrete)
+        lud_text_append(out, "%d action%s", actions->n_discrete, actions->n_discrete == 1 ? "" : "s");
     for (int k = 0; actions->names && k < actions->n_discrete && k < MOST_SHOWN; k++)
         lud_text_append(out, "%s%s", k ? ", " : " (", actions->names[k]);
     if (actions->names && actions->n_discrete)
         lud_text_append(out, "%s)", actions->n_discrete > MOST_SHOWN ? ", ..." : "");
     if (actions->n_continuous)
-        lud_text_append(out, "%s%d real numbers as actions", actions->n_discrete ? ", " : "",
-                        actions->n_continuous);
+        lud_text_append(out, "%s%d real number%s", actions->n_discrete ? ", " : "", actions->n_continuous,
+                        actions->n_continuous == 1 ? " as an action" : "s as actions");
 }
 
 /* ---- opening ---- */
