@@ -23,7 +23,7 @@ typedef enum lud_option_type {
 /* What a text, or each of a list of texts, names: something outside the scenario, which a RUN takes along. */
 typedef enum lud_option_names {
     LUD_NAMES_NOTHING,
-    LUD_NAMES_FILE,
+    LUD_NAMES_FILE,   /* or a folder in the place of one, as Minari's data sets are */
     LUD_NAMES_FOLDER, /* of files that belong together */
     LUD_NAMES_RUN,
     LUD_NAMES_POLICY /* of a TREE: a policy, or policies by name, whose `file` and `run` are such, or a RUN */

@@ -3,8 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/file.h"
 #include "base/interrupt.h"
+#include "learn/runs/parameters.h"
 #include "learn/runs/run.h"
 
 /* Environments that neither training nor evaluation touches; ticks of a round never meet those of another. */
@@ -16,7 +16,7 @@ static lud_status open_expert(lud_clone_dagger *d, lud_error *error) {
     const lud_scenario *s = d->scenario;
     lud_status status = lud_run_cast(NULL, s, &d->expert, error);
     if (status) return status;
-    if (expert->kind == LUD_TREE_SCALAR && lud_folder_exists(expert->text)) {
+    if (expert->kind == LUD_TREE_SCALAR && lud_run_is(expert->text)) {
         status = lud_run_act(expert->text, s, d->expert, error);
         return status ? lud_fail_context(error, "learner.dagger.expert") : LUD_OK;
     }

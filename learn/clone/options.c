@@ -5,6 +5,7 @@
 #include "base/file.h"
 #include "base/options/option_rows.h"
 #include "learn/nn/shares.h"
+#include "learn/runs/parameters.h"
 
 static const char *const agent_names[] = {"auto", "robots", "people", "all", NULL};
 static const char *const layout_names[] = {"file", "aligned", NULL};
@@ -190,7 +191,7 @@ static lud_status find_paths(lud_arena *arena, const lud_scenario *scenario, lud
     if (expert && expert->kind == LUD_TREE_SCALAR) {
         const char *path = lud_path_find(arena, scenario->path, expert->text);
         whole = whole && path;
-        if (path && lud_folder_exists(path)) {
+        if (path && lud_run_is(path)) {
             expert->text = path;
             expert->text_length = strlen(path);
         }

@@ -145,7 +145,8 @@ static lud_status found(void *context, lud_option_names kind, lud_tree *text, lu
     const char *run = parameters ? lud_arena_text(arena, from, (size_t)(parameters - from - 1)) : from;
     if (!run) return lud_no_memory(error, "a path");
     if (kind == LUD_NAMES_RUN && !((folder || parameters) && is_run(run))) return LUD_OK;
-    if (kind == LUD_NAMES_FOLDER ? !folder : kind == LUD_NAMES_FILE && !lud_file_exists(from)) return LUD_OK;
+    if (kind == LUD_NAMES_FOLDER && !folder) return LUD_OK;
+    if (kind == LUD_NAMES_FILE && !folder && !lud_file_exists(from)) return LUD_OK;
     const char *lies = within(p, from), *name = lies ? lies : name_for(p, run, kind, parameters);
     lud_text copy = {0};
     lud_text_append(&copy, "files/%s", name ? name : "");

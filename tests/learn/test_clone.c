@@ -20,6 +20,7 @@
 #include "learn/mappo/mappo.h"
 #include "learn/mappo/start.h"
 #include "learn/runs/parameters.h"
+#include "learn/support_trainings.h"
 #include "learn/train.h"
 
 static char folder[] = "/tmp/ludus-clone-XXXXXX";
@@ -266,6 +267,35 @@ static void test_labels_alone(void **state) {
     assert_true(column(b.learner->columns, b.learner->n_columns, row, "labels") == 500);
     assert_true(column(b.learner->columns, b.learner->n_columns, row, "loss") < 0.3);
     close_bed(&b);
+}
+
+/* A RUN may be asked, named by its folder or by a file of its parameters. */
+static void test_a_run_is_asked(void **state) {
+    (void)state;
+    char run[128], options[512];
+    lud_error error = {0};
+    lud_train_result result;
+    snprintf(run, sizeof run, "%s/asked", folder);
+    bed trained = open_text(WORLD("discrete") "learner: {type: graph-mappo, automatic: false, steps: 128, "
+                                              "rollout_length: 8, hidden_size: 8}\n",
+                            1);
+    const lud_train_options train = {.folder = run};
+    if (support_train(trained.scenario, trained.learner, &train, &result, &error)) fail_msg("%s", error.text);
+    close_bed(&trained);
+    static const char *const names[] = {"", "/policy.safetensors", "/checkpoint.safetensors"};
+    lud_checkpoint *labelled[3];
+    for (int i = 0; i < 3; i++) {
+        snprintf(options, sizeof options,
+                 "steps: 50, windows: {horizon: 1}, dagger: {rounds: 1, labels: 40, expert: \"%s%s\"}", run,
+                 names[i]);
+        bed b = open_bed("discrete", choices_file, options, 1);
+        iterate(&b, 1);
+        labelled[i] = save(&b);
+        assert_int_equal(lud_checkpoint_find(labelled[i], "clone.label.agent")->dimensions[0], 40);
+        close_bed(&b);
+    }
+    expect_same(labelled[0], labelled[1]);
+    lud_checkpoint_destroy(labelled[2]);
 }
 
 /* As many labels as are asked for, also where they are no multiple of the agents of an environment. */
@@ -620,6 +650,7 @@ int main(void) {
         cmocka_unit_test(test_numbers_are_learned),
         cmocka_unit_test(test_resume_and_threads),
         cmocka_unit_test(test_frames_on_the_disk),
+        cmocka_unit_test(test_a_run_is_asked),
         cmocka_unit_test(test_labels_alone),
         cmocka_unit_test(test_as_many_labels_as_asked),
         cmocka_unit_test(test_acting),

@@ -14,6 +14,7 @@
 
 #include "base/file.h"
 #include "folder.h"
+#include "learn/clone/options.h"
 #include "learn/empo/exact/options.h"
 #include "learn/runs/carried.h"
 
@@ -267,11 +268,45 @@ static void runs_are_named_by_their_files(void **state) {
         }
 }
 
+/* Data that is a folder is taken along as a file is. */
+static void folders_of_data_are_taken_along(void **state) {
+    (void)state;
+    lud_error error = {0};
+    lud_scenario *scenario = NULL;
+    lud_arena *arena = lud_arena_create(0);
+    lud_tree *root;
+    lud_carried carried;
+    make_folder("set");
+    make_folder("set/data");
+    make_folder("cloned");
+    put("set/data/main_data.hdf5", "episodes");
+    put("more.h5", "more episodes");
+    put("clone.yaml", scenario_text);
+    const char *const learner[] = {"learner={type: clone, data: [set, more.h5, nowhere]}"};
+    char cloned[512];
+    snprintf(cloned, sizeof cloned, "%s", in_folder("cloned"));
+    if (lud_scenario_load(in_folder("clone.yaml"), learner, 1, &scenario, &error) ||
+        lud_scenario_effective(scenario, arena, &root, &error) ||
+        lud_carried_plan(scenario, &lud_clone_option_table, cloned, false, root, &carried, &error) ||
+        lud_carried_copy(&carried, in_folder("cloned/files"), &error))
+        fail_msg("%s", error.text);
+    const lud_tree *data = lud_tree_find(lud_tree_find(root, "learner"), "data")->child;
+    assert_string_equal(data->text, "files/set");
+    assert_string_equal(data->next->text, "files/more.h5");
+    assert_string_equal(data->next->next->text, "nowhere");
+    holds("cloned/files/set/data/main_data.hdf5", "episodes");
+    holds("cloned/files/more.h5", "more episodes");
+    lud_carried_free(&carried);
+    lud_scenario_destroy(scenario);
+    lud_arena_destroy(arena);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_is_named_is_taken_along),
         cmocka_unit_test(going_on_overwrites_nothing),
         cmocka_unit_test(runs_are_named_by_their_files),
+        cmocka_unit_test(folders_of_data_are_taken_along),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }
