@@ -145,12 +145,11 @@ static void make_chunks(lud_clone_batch *b) {
 
 static void allow_choices(lud_clone_batch *b) {
     const int64_t horizon = b->networks->horizon, width = b->networks->width;
-    const lud_action_space *spaces = b->data->shape->model->layout.actions;
     uint8_t *allowed = b->choices.host;
     if (!b->networks->base->shape.masked) return;
     for (int64_t i = 0; i < b->n; i++)
-        for (int64_t k = 0; k < horizon * width; k++)
-            allowed[i * horizon * width + k] = k % width < spaces[b->agent[i]].n_discrete;
+        for (int64_t k = 0; k < horizon; k++)
+            lud_clone_data_allowed(b->data, b->track[i], b->step[i] + k, allowed + (i * horizon + k) * width);
     send(b, &b->choices, 0, (b->n * horizon * width + 3) / 4);
 }
 

@@ -365,6 +365,20 @@ int64_t lud_clone_data_frame(lud_clone_data *d) {
     return d->n_frames++;
 }
 
+void lud_clone_data_allowed(const lud_clone_data *d, int64_t track, int64_t step, uint8_t *allowed) {
+    const lud_mappo_shape *shape = d->shape;
+    const lud_clone_track *t = d->tracks + track;
+    const int n = shape->model->layout.actions[t->agent].n_discrete;
+    for (int k = 0; k < shape->n_discrete; k++) allowed[k] = k < n;
+    if (shape->choices < 0 || step >= t->length) return;
+    const int64_t frame = lud_track_observation(&d->all, track, step);
+    const uint8_t *offered =
+        (const uint8_t *)d->parts[shape->choices] + (frame * shape->n_agents + t->agent) * shape->n_discrete;
+    for (int k = 0; k < n; k++) allowed[k] = offered[k];
+    /* recorded ones also choose what has no effect */
+    allowed[d->choices[t->first + step]] = 1;
+}
+
 void lud_clone_data_label(lud_clone_data *d, int64_t frame, int agent, int32_t choice, const float *numbers,
                           bool asked) {
     const int64_t width = d->shape->n_continuous, row = d->n_rows;

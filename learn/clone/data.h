@@ -63,6 +63,9 @@ enum { LUD_CLONE_DRAWS = 16 };
 /* Adds what the expert does as `agent` in a frame: a row; `asked` where it is the first of an answer. */
 void lud_clone_data_label(lud_clone_data *data, int64_t frame, int agent, int32_t choice,
                           const float *numbers, bool asked);
+/* allowed[n_discrete]: whether a track's agent could choose so at a step: what it has, of which the world
+ * says what there is, and what it did. Behind the track's end all that it has. */
+void lud_clone_data_allowed(const lud_clone_data *data, int64_t track, int64_t step, uint8_t *allowed);
 /* Room for one more frame: its number; the caller writes the parts there. */
 int64_t lud_clone_data_frame(lud_clone_data *data);
 /* Saves or loads the labels and their frames. */

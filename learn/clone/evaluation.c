@@ -81,11 +81,14 @@ typedef struct held_out {
     double n, log_prob, hits, n_later, later, n_summary, summary, n_pairs, pairs;
 } held_out;
 
-/* ln p of the choice; *likeliest: whether none has a larger p. */
-static double log_prob_of(int n, const float *logits, int32_t choice, bool *likeliest) {
+/* ln p of the choice among those allowed (null: all); *likeliest: whether none has a larger p. */
+static double log_prob_of(int n, const float *logits, const uint8_t *allowed, int32_t choice,
+                          bool *likeliest) {
     double largest = -INFINITY, sum = 0.0;
-    for (int k = 0; k < n; k++) largest = fmax(largest, (double)logits[k]);
-    for (int k = 0; k < n; k++) sum += exp((double)logits[k] - largest);
+    for (int k = 0; k < n; k++)
+        if (!allowed || allowed[k]) largest = fmax(largest, (double)logits[k]);
+    for (int k = 0; k < n; k++)
+        if (!allowed || allowed[k]) sum += exp((double)logits[k] - largest);
     *likeliest = (double)logits[choice] >= largest;
     return (double)logits[choice] - largest - log(sum);
 }
@@ -113,7 +116,10 @@ static void judge_position(lud_clone_evaluation *e, int64_t i, int64_t k, const 
         int32_t choice;
         bool likeliest;
         memcpy(&choice, e->target + at, sizeof choice);
-        log_prob = log_prob_of(layout->actions[e->batch.agent[i]].n_discrete, out, choice, &likeliest);
+        const uint8_t *allowed =
+            e->networks.base->shape.masked ? (const uint8_t *)e->batch.choices.host + at * width : NULL;
+        log_prob =
+            log_prob_of(layout->actions[e->batch.agent[i]].n_discrete, out, allowed, choice, &likeliest);
         hit = likeliest;
     } else {
         log_prob = log_density_of(width, out, log_std, e->target + at * width, &hit);

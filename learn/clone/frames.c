@@ -7,7 +7,7 @@ bool lud_clone_reads_part(const lud_mappo_shape *shape, int part) {
     for (int k = 0; k < shape->n_pieces; k++)
         if (shape->pieces[k].part == part) return true;
     return part == shape->grid || part == shape->nodes || part == shape->edge_begin ||
-           part == shape->edge_source || part == shape->edge_length;
+           part == shape->edge_source || part == shape->edge_length || part == shape->choices;
 }
 
 /* Neighbours on the disk are other steps of an episode, which no minibatch wants together. */

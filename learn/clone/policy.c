@@ -59,16 +59,23 @@ static const float *prediction_of(const core *c, const float *kept, int64_t step
     return kept + 1 + ((step - k) % horizon * horizon + k) * width;
 }
 
-/* p[n] of logits. */
-static void soften(int n, const float *logits, double *p) {
+/* Which choices there are now for a row that was fed; null: all. */
+static const uint8_t *allowed_to(const core *c, int64_t row) {
+    const lud_mappo_array *choices = &c->networks.base->fields[LUD_FIELD_CHOICES];
+    return choices->width > 0 ? (const uint8_t *)choices->host + row * choices->width : NULL;
+}
+
+/* p[n] of the logits of what is allowed (null: all). */
+static void soften(int n, const float *logits, const uint8_t *allowed, double *p) {
     double largest = -INFINITY, sum = 0.0;
-    for (int k = 0; k < n; k++) largest = fmax(largest, (double)logits[k]);
-    for (int k = 0; k < n; k++) sum += p[k] = exp((double)logits[k] - largest);
+    for (int k = 0; k < n; k++)
+        if (!allowed || allowed[k]) largest = fmax(largest, (double)logits[k]);
+    for (int k = 0; k < n; k++) sum += p[k] = !allowed || allowed[k] ? exp((double)logits[k] - largest) : 0.0;
     for (int k = 0; k < n; k++) p[k] /= sum;
 }
 
 /* The mean over predictions of several ages into c->mixed: of numbers, or of probabilities as logits. */
-static void mix(core *c, const float *kept, int64_t step, int n) {
+static void mix(core *c, const float *kept, int64_t step, int n, const uint8_t *allowed) {
     const int64_t horizon = c->networks.horizon, width = has_choices(c) ? n : c->networks.width;
     const int64_t oldest = step < horizon - 1 ? step : horizon - 1;
     double weights = 0.0;
@@ -77,7 +84,7 @@ static void mix(core *c, const float *kept, int64_t step, int n) {
     for (int64_t k = 0; k <= oldest; k++) {
         const float *predicted = prediction_of(c, kept, step, k);
         const double weight = exp(-c->options.ensemble_decay * (double)k);
-        if (has_choices(c)) soften(n, predicted, c->p);
+        if (has_choices(c)) soften(n, predicted, allowed, c->p);
         for (int64_t j = 0; j < width; j++)
             sums[j] += weight * (has_choices(c) ? c->p[j] : (double)predicted[j]);
         weights += weight;
@@ -89,31 +96,33 @@ static void mix(core *c, const float *kept, int64_t step, int n) {
 }
 
 /* What the row's present action is made of: its first prediction, one made a few steps ago, or a mean. */
-static const float *recall(core *c, const float *predicted, float *kept, int n) {
+static const float *recall(core *c, const float *predicted, float *kept, int n, const uint8_t *allowed) {
     const int64_t horizon = c->networks.horizon, size = horizon * c->networks.width;
     if (c->remembered == 0) return predicted;
     const int64_t step = (int64_t)kept[0];
     memcpy(kept + 1 + step % horizon * size, predicted, (size_t)size * sizeof *kept);
     kept[0] += 1.0f;
     if (c->options.ensemble) {
-        mix(c, kept, step, n);
+        mix(c, kept, step, n, allowed);
         return c->mixed;
     }
     return prediction_of(c, kept, step, step % c->options.execute);
 }
 
 /* p[n] that a choice is drawn with. */
-static void chances_of(const core *c, int n, const float *logits, double *p) {
-    soften(n, logits, p);
+static void chances_of(const core *c, int n, const float *logits, const uint8_t *allowed, double *p) {
+    soften(n, logits, allowed, p);
     if (!c->options.deterministic) return;
-    int likeliest = 0;
-    for (int k = 1; k < n; k++)
-        if (logits[k] > logits[likeliest]) likeliest = k;
+    int likeliest = -1;
+    for (int k = 0; k < n; k++)
+        if ((!allowed || allowed[k]) && (likeliest < 0 || logits[k] > logits[likeliest])) likeliest = k;
     for (int k = 0; k < n; k++) p[k] = k == likeliest;
 }
 
-static void act_choice(core *c, const lud_act *act, int e, int slot, const float *logits) {
-    chances_of(c, c->networks.base->shape.model->layout.actions[act->agents[slot]].n_discrete, logits, c->p);
+static void act_choice(core *c, const lud_act *act, int e, int slot, const float *logits,
+                       const uint8_t *allowed) {
+    chances_of(c, c->networks.base->shape.model->layout.actions[act->agents[slot]].n_discrete, logits,
+               allowed, c->p);
     lud_policy_choose(act, e, slot, c->p);
 }
 
@@ -186,9 +195,10 @@ static void act_in_range(lud_policy *policy, const lud_act *act) {
                     ? NULL
                     : (float *)(void *)(act->hidden + (size_t)e * act->hidden_stride) + slot * c->remembered;
             const int n_choices = layout->actions[c->agent[i]].n_discrete;
-            const float *action = recall(c, c->out + i * size, kept, n_choices);
+            const uint8_t *allowed = allowed_to(c, i);
+            const float *action = recall(c, c->out + i * size, kept, n_choices, allowed);
             if (has_choices(c))
-                act_choice(c, act, e, slot, action);
+                act_choice(c, act, e, slot, action, allowed);
             else
                 act_numbers(c, act, e, slot, action);
         }
@@ -208,7 +218,8 @@ static bool choice(lud_policy *policy, const uint8_t *state, const uint8_t *hidd
     c->agent[0] = agent;
     predict(c, (const void *const *)c->parts, 1);
     if (hidden) memcpy(c->kept, hidden, (size_t)c->remembered * sizeof *c->kept);
-    chances_of(c, n, recall(c, c->out, c->kept, n), p);
+    const uint8_t *allowed = allowed_to(c, 0);
+    chances_of(c, n, recall(c, c->out, c->kept, n, allowed), allowed, p);
     pthread_mutex_unlock(&c->shared.lock);
     return true;
 }

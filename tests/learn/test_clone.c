@@ -608,6 +608,127 @@ static void test_targets(void **state) {
     expect_targets("layout: aligned, last_action: valid", true, false, 0);
 }
 
+/* ---- choices that there are not ---- */
+
+#define TRIBES                                                                                               \
+    "ludus: 1\nname: t\nworld: tribes\n"                                                                     \
+    "tribes:\n  map: |\n    g . w\n    1 A 1\n    . ~ .\n"                                                   \
+    "  teams:\n    - {name: people, role: human, robots: 1, values: [1, 2, 3]}\n"                            \
+    "  carry: 1\n  stock: 1\n  regrow: {grain: 0.5, wood: 0.5}\n  max_steps: 9\n"                            \
+    "run: {environments: 4, seed: 3}\n"
+
+static int mask_of(const lud_layout *layout) {
+    for (int p = 0; p < layout->n_parts; p++)
+        if (layout->parts[p].kind == LUD_OBSERVATION_MASK) return p;
+    fail_msg("no mask");
+    return -1;
+}
+
+/* Of a choice that a step's agent makes, at whatever distance it is predicted from, the step's own mask
+ * holds, and what was recorded although it has no effect is allowed where it was. */
+static void expect_allowed(const lud_clone_data *data, const lud_clone_batch *batch, int64_t horizon) {
+    const lud_layout *layout = &data->shape->model->layout;
+    const int mask = mask_of(layout), width = data->shape->n_discrete;
+    const uint8_t *allowed = batch->choices.host;
+    int n_kept_out = 0, n_let_in = 0;
+    for (int64_t i = 0; i < batch->n; i++)
+        for (int64_t k = 0; k < horizon; k++) {
+            const lud_clone_track *track = data->tracks + batch->track[i];
+            const bool there = batch->step[i] + k < track->length;
+            const uint8_t *frame = (const uint8_t *)data->parts[mask] +
+                                   (size_t)(track->frame + batch->step[i] + k) * layout->parts[mask].bytes;
+            for (int c = 0; c < width; c++) {
+                const bool offered = !there || frame[track->agent * width + c];
+                const bool done = there && data->choices[track->first + batch->step[i] + k] == c;
+                assert_int_equal(allowed[(i * horizon + k) * width + c], offered || done);
+                n_kept_out += !offered && !done;
+                n_let_in += !offered && done;
+            }
+        }
+    assert_true(n_kept_out > 0 && n_let_in > 0);
+}
+
+/* A clone learns from what agents did, which may have had no effect, and never does what has none; it is as
+ * likely as the data say, also where a mean of several predictions acts. */
+static void test_only_what_there_is(void **state) {
+    (void)state;
+    static const char *const ways[] = {
+        "windows: {horizon: 1}", "windows: {horizon: 3}, execute: 2",
+        "windows: {horizon: 3}, ensemble: true, execute: 1", "windows: {horizon: 1}, deterministic: true",
+        "windows: {horizon: 2}, pairs: {weight: 1, prob: 1}, summary: {weight: 1}"};
+    enum { N_ENVS = 4 };
+    char path[128], text[2048];
+    lud_error error = {0};
+    snprintf(path, sizeof path, "%s/tribes.h5", folder);
+    record(TRIBES, path, 60);
+    for (size_t w = 0; w < sizeof ways / sizeof *ways; w++) {
+        snprintf(text, sizeof text,
+                 TRIBES "learner: {type: clone, agents: all, data: [%s], " SMALL
+                        ", learning_rate: 0.003, steps: 300, %s}\n",
+                 path, ways[w]);
+        bed b = open_text(text, 1);
+        const lud_layout *layout = &b.scenario->model->layout;
+        const int mask = mask_of(layout), width = lud_max_discrete(layout);
+        char run[64];
+        lud_train_result result;
+        snprintf(run, sizeof run, "%s/tribes-%zu", folder, w);
+        const lud_train_options options = {.folder = run, .configuration = text};
+        if (lud_train(b.learner, &options, &result, &error)) fail_msg("%s", error.text);
+        assert_true(judged(&b, "held_out/log_prob") > -log(width)); /* better than chance among all */
+        lud_cast *cast;
+        lud_runner runner = {0};
+        if (lud_cast_create(b.scenario->model, NULL, NULL, &cast, &error) ||
+            lud_clone_join(b.scenario, b.scenario, run, cast, &error))
+            fail_msg("%s", error.text);
+        if (lud_runner_create(b.scenario->model, cast, N_ENVS, 5, 0, &runner, &error) ||
+            lud_runner_tell(&runner, true, &error))
+            fail_msg("%s", error.text);
+        int n_refused = 0;
+        lud_runner_start(&runner);
+        for (int t = 0; t < 40; t++) {
+            uint8_t offered[N_ENVS * 64];
+            assert_true(layout->parts[mask].bytes * N_ENVS <= sizeof offered);
+            memcpy(offered, runner.observations[mask], layout->parts[mask].bytes * N_ENVS);
+            lud_runner_act(&runner);
+            for (int i = 0; i < N_ENVS * layout->n_agents; i++) {
+                assert_true(offered[i * width + runner.discrete[i]]);
+                for (int c = 0; c < width; c++) n_refused += !offered[i * width + c];
+                assert_true(isfinite(runner.log_probs[i]) && runner.log_probs[i] <= 0.0f);
+            }
+            lud_runner_step(&runner);
+            lud_runner_renew(&runner);
+        }
+        assert_true(n_refused > 0);
+        lud_runner_destroy(&runner);
+        lud_cast_destroy(cast);
+
+        lud_arena *arena = lud_arena_create(0);
+        lud_clone_options o;
+        lud_mappo_shape shape;
+        lud_clone_data data;
+        lud_clone_networks networks;
+        lud_clone_batch batch;
+        read_shape(&b, arena, &o, &shape);
+        enum { ROWS = 64 };
+        if (lud_clone_data_open(&o, &shape, 3, 0, &data, &error) ||
+            lud_clone_networks_open(b.scenario->model, &o, b.device, 1, 3 * ROWS, ROWS, LUD_CLONE_UPDATE,
+                                    NULL, &networks, &error) ||
+            lud_clone_batch_open(&data, &networks, ROWS, &batch, &error))
+            fail_msg("%s", error.text);
+        for (int i = 0; i < ROWS; i++) {
+            batch.track[i] = i % data.n_tracks;
+            batch.step[i] = i % data.tracks[i % data.n_tracks].length;
+        }
+        lud_clone_batch_make(&batch, ROWS, false);
+        expect_allowed(&data, &batch, o.windows.horizon);
+        lud_clone_batch_close(&batch);
+        lud_clone_networks_close(&networks);
+        lud_clone_data_close(&data);
+        lud_arena_destroy(arena);
+        close_bed(&b);
+    }
+}
+
 /* ---- mistakes ---- */
 
 static void expect_mistake(const char *text, const char *part) {
@@ -657,6 +778,7 @@ int main(void) {
         cmocka_unit_test(test_start_of_mappo),
         cmocka_unit_test(test_start_of_ticks),
         cmocka_unit_test(test_targets),
+        cmocka_unit_test(test_only_what_there_is),
         cmocka_unit_test(test_mistakes),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
