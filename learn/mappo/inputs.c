@@ -56,12 +56,12 @@ static lud_status find_actions(const lud_layout *layout, const lud_mappo_options
     shape->n_continuous = lud_max_continuous(layout);
     if ((shape->n_discrete > 0) == (shape->n_continuous > 0))
         return lud_fail(error, LUD_ERROR_UNSUPPORTED,
-                        "graph-mappo: agents must have either discrete or continuous actions");
+                        "the networks of graph-mappo need agents with either discrete or continuous actions");
     for (int i = 0; i < layout->n_agents; i++) {
         if (layout->actions[i].n_discrete != shape->n_discrete) shape->masked = true;
         if (layout->actions[i].n_continuous != shape->n_continuous)
             return lud_fail(error, LUD_ERROR_UNSUPPORTED,
-                            "graph-mappo: agents must have equally many continuous actions");
+                            "the networks of graph-mappo need agents with equally many continuous actions");
     }
     shape->choices = shape->n_discrete > 0 ? find_choices(layout, shape->n_discrete) : -1;
     shape->masked = shape->masked || shape->choices >= 0;
@@ -97,7 +97,8 @@ static lud_status find_encoder(lud_mappo_options *options, const lud_mappo_shape
         return lud_invalid(
             error, "learner.mad.input: disturbance needs particle.disturbance.std above 0 and a graph");
     if (options->encoder == LUD_MAPPO_MLP && shape->observation == 0)
-        return lud_fail(error, LUD_ERROR_UNSUPPORTED, "graph-mappo: the world has no observation of numbers");
+        return lud_fail(error, LUD_ERROR_UNSUPPORTED,
+                        "the networks of graph-mappo read numbers, and agents of this world observe none");
     return LUD_OK;
 }
 

@@ -151,13 +151,15 @@ static void test_graph_mappo(void **state) {
         PARTICLE(
             "actions: continuous, bodies: [{name: a, type: agent}, {name: b, type: agent, movable: false}]")
             LEARNER("type: graph-mappo"),
-        LUD_ERROR_UNSUPPORTED, "graph-mappo: agents must have either discrete or continuous actions");
+        LUD_ERROR_UNSUPPORTED,
+        "the networks of graph-mappo need agents with either discrete or continuous actions");
     expect(PARTICLE(
                "actions: continuous, speech_size: 3, bodies: [{name: a, type: agent}, {name: b, type: agent, "
                "movable: false, speaks: true}]") LEARNER("type: graph-mappo"),
-           LUD_ERROR_UNSUPPORTED, "graph-mappo: agents must have equally many continuous actions");
+           LUD_ERROR_UNSUPPORTED,
+           "the networks of graph-mappo need agents with equally many continuous actions");
     expect(PARTICLE("bodies: [{name: a, type: agent}]") LEARNER("type: graph-mappo"), LUD_ERROR_UNSUPPORTED,
-           "graph-mappo: the world has no observation of numbers");
+           "the networks of graph-mappo read numbers, and agents of this world observe none");
     expect(PARTICLE("task: navigation_graph, actions: continuous")
                LEARNER("type: graph-mappo, control: mad, mad: {input: central}"),
            LUD_ERROR_INPUT,
