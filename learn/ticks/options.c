@@ -30,7 +30,9 @@ static const lud_option_table policy_table =
 #define OPTIONS lud_tick_imitation_options
 static const lud_option imitation_options[] = {
     INT(ticks, "0", 0, 1e15, "of the training's, at its beginning, in which others act"),
-    TREE(policies, "who acts then, by role or agent, as in the scenario's section of that name",
+    TREE(policies,
+         "who acts then, by role or agent, as in the scenario's section of that name, but for RUNs and what "
+         "else reads observations",
          .names = LUD_NAMES_POLICY),
     REAL(share, "1", 1e-6, 1, "of what is done in a tick that is learned from, drawn"),
     REAL(learning_rate, "0.001", 0, 10, "of the policy in these ticks"),
