@@ -163,6 +163,78 @@ def is_extreme(text, token):
     return any(m.start() < token.begin - begin < m.end() for e in EXTREMES for m in e.finditer(text[begin:end]))
 
 
+def extreme_constant(text, tokens, at, up, whole):
+    """Whether this is the number in the comparison of an extreme, moved to where equal ones are: `n > 1 ? n : 1` is `n > 0 ? n : 1`.
+    `whole`: names that are whole numbers."""
+    for operator, other, larger_is_right in ((at - 1, at - 2, False), (at + 1, at + 2, True)):
+        sign, name = tokens[operator], tokens[other]
+        if sign.text not in ("<", ">") or not is_extreme(text, sign) or name.text not in whole:
+            continue
+        if (tokens[other - 1] if other < at else tokens[other + 1]).text in (".", "->", "]", "[", "*", "+", "-", "/", "%", "("):
+            continue
+        return up == ((sign.text == ">") == larger_is_right)
+    return False
+
+
+# A variable that is a whole number, or several of one declaration.
+WHOLE = re.compile(r"^(u?int(8|16|32|64)?_t|int|size_t|long|hsize_t|uint64_t)$")
+
+
+def declared(tokens, first, last, types):
+    """Names that a function declares with such a type, its parameters too."""
+    names, at = set(), first
+    while at > 0 and tokens[at].text not in (";", "}") and tokens[at].kind != "directive":
+        at -= 1 # to the function's head
+    while at < last:
+        if tokens[at].kind == "word" and types.match(tokens[at].text) and tokens[at + 1].kind == "word":
+            names.add(tokens[at + 1].text)
+            depth, i = 0, at + 2
+            while i < last and depth >= 0 and not (depth == 0 and tokens[i].text in (";", ")")):
+                depth += (tokens[i].text in ("(", "[", "{")) - (tokens[i].text in (")", "]", "}"))
+                if depth == 0 and tokens[i].text == "," and tokens[i + 1].kind == "word" and tokens[i + 2].text in ("=", ",", ";"):
+                    names.add(tokens[i + 1].text)
+                i += 1
+        at += 1
+    return names
+
+
+def of_handles(tokens, first, last):
+    """Indices of tokens that ask whether a handle of HDF5's is one: it gives none that is 0, and any negative number is none."""
+    handles, found = declared(tokens, first, last, re.compile(r"^hid_t$")), set()
+    for at in range(first + 1, last):
+        if tokens[at].text in handles and tokens[at + 1].text in ("<", ">=") and tokens[at + 2].text == "0":
+            found.update((at + 1, at + 2))
+        if tokens[at].text == "-" and tokens[at + 1].text == "1" and not is_binary(tokens, at):
+            begin = at
+            while begin > first and tokens[begin].text not in (";", "{", "}", "="):
+                begin -= 1
+            if tokens[begin].text == "=" and tokens[begin - 1].text in handles:
+                found.add(at + 1)
+    return found
+
+
+def of_rooms(tokens, first, last, allocated):
+    """Indices of tokens of numbers that say nothing but how much memory is asked for."""
+    found = set()
+    for at in range(first + 1, last):
+        if tokens[at].text != "=" or tokens[at - 1].kind != "word" or tokens[at - 2].text != "size_t" or tokens[at - 3].text != "const":
+            continue
+        end, depth = at, 0
+        while tokens[end].text != ";" and not (depth == 0 and tokens[end].text == ","):
+            depth += (tokens[end].text in ("(", "[")) - (tokens[end].text in (")", "]"))
+            end += 1
+        uses = [i for i in range(end, last) if tokens[i].text == tokens[at - 1].text and tokens[i - 1].text not in (".", "->")]
+        if uses and allocated.issuperset(uses):
+            found.update(range(at + 1, end))
+    return found
+
+
+def of_errors(tokens, first, last):
+    """Indices of tokens that an error begins with, which says nothing until there is one."""
+    return {at + 4 for at in range(first, last - 5)
+            if tokens[at].text == "lud_error" and [t.text for t in tokens[at + 2:at + 6]] == ["=", "{", "0", "}"]}
+
+
 def is_length(tokens, at):
     """Whether this is in the brackets of an array's declaration: `int32_t rows[2 * N + 1]`."""
     opening = at
@@ -271,7 +343,10 @@ def mutants_of(file, text, vectors=("PLAIN", "AVX2", "AVX512")):
             continue
         ignored = ranges_within(tokens, function.first, function.last) | alone
         ignored |= conditions_of_giving_back(tokens, function.first, function.last)
+        ignored |= of_handles(tokens, function.first, function.last) | of_errors(tokens, function.first, function.last)
         allocated = ranges_within(tokens, function.first, function.last, ALLOCATIONS)
+        allocated |= of_rooms(tokens, function.first, function.last, allocated)
+        whole = declared(tokens, function.first, function.last, WHOLE)
 
         def add(kind, begin, end, new):
             found.append(Mutant(file, function, kind, tokens[begin].line, tokens[begin].begin, tokens[end].end, new,
@@ -310,7 +385,7 @@ def mutants_of(file, text, vectors=("PLAIN", "AVX2", "AVX512")):
                 for up in (False,) if none else (True, False):
                     new = number_changed(token.text, up)
                     if new is not None and (up or new != number_changed(token.text, True)) and not (
-                            up and (at in allocated or is_length(tokens, at))):
+                            up and (at in allocated or is_length(tokens, at))) and not extreme_constant(text, tokens, at, up, whole):
                         add("constant", at, at, new)
             if before.text in ("{", "}", ";") or (before.text == ")" and before_is_condition(tokens, at - 1)) or before.text == "else":
                 end = statement_end(tokens, at, function.last)

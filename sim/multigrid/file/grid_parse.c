@@ -245,7 +245,6 @@ static lud_status read_ensemble(reader *r, lud_grid_spec *spec) {
     variant *variants = lud_arena_take_array(r->arena, list->n_children, sizeof *variants);
     if (!variants) return lud_out_of_memory(r->error);
     int n = 0;
-    list->used = true;
     for (lud_tree *c = list->child; c; c = c->next) {
         lud_grid_variant_options v;
         LUD_TRY(lud_options_read(&lud_grid_variant_option_table, r->arena, c, &v, r->error));

@@ -239,6 +239,12 @@ static void test_moves_lose_nothing(void **state) {
             w = lud_grid_edit_get(edit);
             const lud_grid_thing *there = &w->things[y2 * w->width + x2];
             assert_true(person ? there->is_agent : there->object.type == type || there->under.type == type);
+            assert_true(lud_grid_pick_is(edit, pick) && pick.x == x2 &&
+                        pick.y == y2); /* still what was picked */
+            if (person)
+                assert_int_equal(pick.layer, 0);
+            else
+                assert_int_equal((pick.layer ? there->under : there->object).type, type);
             n_moved += x != x2 || y != y2;
         }
         lud_grid_edit_close(edit);

@@ -1,5 +1,6 @@
 /* What agents observe against a slow reading of an unpacked state: every word, feature and number of random
  * grids, whole and from where an agent stands. */
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -361,6 +362,18 @@ static void check(bed *b, random_source *source) {
             compare_views(b, e);
         else
             compare_whole(b, e);
+    }
+    /* factors bring places, counts and kinds to -1 .. 1, and are none smaller than the size of what they
+     * scale */
+    for (int p = 0; p < layout->n_parts; p++) {
+        const lud_observation_part *part = &layout->parts[p];
+        int64_t width = 1;
+        for (int d = 0; d < part->n_dimensions; d++) width *= part->dimensions[d];
+        for (int64_t i = 0; part->scale && i < (int64_t)(ENVIRONMENTS * part->bytes / sizeof(float)); i++) {
+            const float factor = part->scale[i % width];
+            assert_true(fabsf(found[p].features[i] * factor) <= 2.0f); /* types are up to twice the colours */
+            assert_true(factor > 0.0f && factor <= 1.0f);
+        }
     }
     /* a part that is not wanted changes nothing about the others */
     for (int p = 0; p < layout->n_parts; p++) {
