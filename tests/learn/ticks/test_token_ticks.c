@@ -252,11 +252,38 @@ static void runs_publish_what_was_written(void **state) {
     support_ticks_close(&s);
 }
 
+/* Lines that prompts have no room for are counted: none, of each the last, of each both. */
+static void lines_without_room_are_told(void **state) {
+    (void)state;
+    static const struct {
+        int context;
+        double left_out;
+    } rooms[] = {{96, 0.0}, {25, 1.0}, {21, 2.0}};
+    for (int i = 0; i < 3; i++) {
+        char language[128];
+        snprintf(language, sizeof language,
+                 "width: 24, layers: 1, heads: 2, context: %d, max_new_tokens: 4, temperature: 1, top_p: 1",
+                 rooms[i].context);
+        support_ticks s = open_tokens(language, "imitation: {ticks: 2, " SCRIPT "}, ticks_per_iteration: 4");
+        double row[LUD_TICK_COLUMNS + 32];
+        lud_error error = {0};
+        for (int k = 0; k < 2; k++) { /* counts begin anew */
+            if (s.learner->base.kind->iterate(&s.learner->base, row, &error)) fail_msg("%s", error.text);
+            if (row[LUD_TICK_LEFT_OUT] != rooms[i].left_out) fail_msg("%g", row[LUD_TICK_LEFT_OUT]);
+        }
+        support_ticks_close(&s);
+    }
+}
+
 int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(prompts),   cmocka_unit_test(replies),
-        cmocka_unit_test(imitation), cmocka_unit_test(resuming),
-        cmocka_unit_test(splits),    cmocka_unit_test(a_pass_takes_a_context),
-        cmocka_unit_test(learning),  cmocka_unit_test(runs_publish_what_was_written)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(prompts),
+                                       cmocka_unit_test(replies),
+                                       cmocka_unit_test(imitation),
+                                       cmocka_unit_test(resuming),
+                                       cmocka_unit_test(splits),
+                                       cmocka_unit_test(a_pass_takes_a_context),
+                                       cmocka_unit_test(learning),
+                                       cmocka_unit_test(runs_publish_what_was_written),
+                                       cmocka_unit_test(lines_without_room_are_told)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
