@@ -608,6 +608,78 @@ static void test_targets(void **state) {
     expect_targets("layout: aligned, last_action: valid", true, false, 0);
 }
 
+/* What a sum of a sample has to be: the actions from `first` to `last`, choices counted or numbers added, as
+ * parts of so many steps. */
+static void expect_sum(const lud_clone_data *data, int64_t track, int64_t first, int64_t last, int64_t steps,
+                       const float *sum) {
+    const int64_t width = data->choices ? data->shape->n_discrete : data->shape->n_continuous;
+    for (int64_t j = 0; j < width; j++) {
+        double expected = 0.0;
+        for (int64_t t = first; t < last && t < data->tracks[track].length; t++) {
+            const int64_t row = data->tracks[track].first + t;
+            expected += data->choices ? data->choices[row] == j : (double)data->normal[row * width + j];
+        }
+        assert_true(fabs((double)sum[j] - expected / (double)steps) < 1e-5);
+    }
+}
+
+/* Sums of the coming window, of its own length or another, and of what lies between the frames of pairs. */
+static void test_sums(void **state) {
+    (void)state;
+    enum { ROWS = 60 };
+    for (int numbers = 0; numbers < 2; numbers++)
+        for (int steps = 0; steps < 2; steps++) {
+            lud_error error = {0};
+            lud_arena *arena = lud_arena_create(0);
+            lud_clone_options o;
+            lud_mappo_shape shape;
+            lud_clone_data data;
+            lud_clone_networks networks;
+            lud_clone_batch batch;
+            bed b =
+                open_bed(numbers ? "continuous" : "discrete", numbers ? numbers_file : choices_file,
+                         steps ? "steps: 1, windows: {horizon: 3}, summary: {weight: 1, steps: 5}, pairs: "
+                                 "{weight: 1, prob: 1, max_horizon: 6, steps: 6}"
+                               : "steps: 1, windows: {horizon: 3}, summary: {weight: 1}, pairs: {weight: 1, "
+                                 "prob: 1, max_horizon: 4, steps: 4}",
+                         1);
+            read_shape(&b, arena, &o, &shape);
+            if (lud_clone_data_open(&o, &shape, 3, 0, &data, &error) ||
+                lud_clone_networks_open(b.scenario->model, &o, b.device, 1, 3 * ROWS, ROWS, LUD_CLONE_UPDATE,
+                                        NULL, &networks, &error) ||
+                lud_clone_batch_open(&data, &networks, ROWS, &batch, &error))
+                fail_msg("%s", error.text);
+            for (int i = 0; i < ROWS; i++) {
+                batch.track[i] = i / 12;
+                batch.step[i] = i % 12;
+            }
+            lud_clone_batch_make(&batch, ROWS, true);
+            const int64_t width = networks.width, window = steps ? 5 : 3, between = steps ? 6 : 4;
+            for (int i = 0; i < ROWS; i++)
+                expect_sum(&data, batch.track[i], batch.step[i], batch.step[i] + window, window,
+                           (const float *)batch.summary.host + i * width);
+            assert_true(batch.n_pairs > ROWS / 2);
+            for (int64_t k = 0; k < batch.n_pairs; k++) {
+                const lud_pair *pair = &batch.pairs[k];
+                assert_true(pair->realised > 0 && pair->realised <= between);
+                expect_sum(&data, pair->track, pair->step, pair->step + pair->realised, between,
+                           (const float *)batch.pair_target.host + k * width);
+                /* rows of the two frames stand behind the samples */
+                const int64_t first = ((const int32_t *)batch.first.host)[k],
+                              second = ((const int32_t *)batch.second.host)[k];
+                assert_int_equal(first, ROWS + 2 * k);
+                assert_int_equal(second, ROWS + 2 * k + 1);
+                assert_int_equal(batch.place[first], data.tracks[pair->track].frame + pair->step);
+                assert_int_equal(batch.place[second], batch.place[first] + pair->realised);
+            }
+            lud_clone_batch_close(&batch);
+            lud_clone_networks_close(&networks);
+            lud_clone_data_close(&data);
+            lud_arena_destroy(arena);
+            close_bed(&b);
+        }
+}
+
 /* ---- choices that there are not ---- */
 
 #define TRIBES                                                                                               \
@@ -778,6 +850,7 @@ int main(void) {
         cmocka_unit_test(test_start_of_mappo),
         cmocka_unit_test(test_start_of_ticks),
         cmocka_unit_test(test_targets),
+        cmocka_unit_test(test_sums),
         cmocka_unit_test(test_only_what_there_is),
         cmocka_unit_test(test_mistakes),
     };
