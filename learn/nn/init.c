@@ -8,32 +8,58 @@
 
 #include "base/random.h"
 
-/* Four words per counter; a parameter's stream is its name, so declaration order does not matter. */
+/* What the values of one parameter are drawn from: four numbers a counter. A parameter's stream is its name,
+ * so declaration order does not matter. */
 typedef struct draws {
+    lud_init_kind kind;
     lud_random_key key;
+    double inner, outer;     /* of a ring: squares of its radii */
+    double bound, deviation; /* of uniform and of normal numbers */
 } draws;
 
-static uint32_t word(const draws *d, int64_t i) {
-    const uint64_t block = (uint64_t)i / 4;
-    const lud_words words =
-        lud_draw(d->key, (uint32_t)(block >> 32), (uint32_t)block, LUD_PURPOSE_PARAMETERS, 0);
-    return words.v[i % 4];
+/* |lambda| of a ring: uniform in area between its radii. */
+static double ring_radius(const draws *d, double uniform) {
+    return sqrt(d->inner + (d->outer - d->inner) * (1.0 - uniform));
 }
 
-static double uniform(const draws *d, int64_t i) {
-    return lud_unit(word(d, i));
+static double value_of(const draws *d, double uniform, double normal) {
+    switch (d->kind) {
+    case LUD_INIT_CONSTANT:
+        return d->bound;
+    case LUD_INIT_UNIFORM:
+    case LUD_INIT_FAN_IN:
+    case LUD_INIT_XAVIER:
+        return d->bound * (2.0 * uniform - 1.0);
+    case LUD_INIT_NORMAL:
+    case LUD_INIT_KAIMING:
+        return d->deviation * normal;
+    case LUD_INIT_ORTHOGONAL:
+        return normal;
+    case LUD_INIT_LRU_NU:
+        return log(-log(ring_radius(d, uniform)));
+    case LUD_INIT_LRU_THETA:
+        return log(d->bound * (1.0 - uniform));
+    case LUD_INIT_LRU_GAMMA: {
+        const double radius = ring_radius(d, uniform);
+        return 0.5 * log1p(-radius * radius);
+    }
+    }
+    return 0.0;
 }
 
-static double normal(const draws *d, int64_t i) {
-    double pair[2];
-    lud_normal_pair(word(d, i & ~INT64_C(1)), word(d, i | 1), pair);
-    return pair[i & 1];
-}
-
-/* |lambda| of the ring's element i: uniform in area between the radii a and b. */
-static double ring_radius(const lud_init *init, const draws *d, int64_t i) {
-    const double inner = init->a * init->a, outer = init->b * init->b;
-    return sqrt(inner + (outer - inner) * (1.0 - uniform(d, i)));
+/* Values 4 block ... of n. */
+static void draw_block(const draws *d, int64_t block, int64_t n, double *values) {
+    const bool normal =
+        d->kind == LUD_INIT_NORMAL || d->kind == LUD_INIT_KAIMING || d->kind == LUD_INIT_ORTHOGONAL;
+    const lud_words w =
+        lud_draw(d->key, (uint32_t)((uint64_t)block >> 32), (uint32_t)block, LUD_PURPOSE_PARAMETERS, 0);
+    double normals[4] = {0};
+    if (normal) {
+        lud_normal_pair(w.v[0], w.v[1], normals);
+        lud_normal_pair(w.v[2], w.v[3], normals + 2);
+    }
+    for (int k = 0; k < 4 && 4 * block + k < n; k++)
+        values[4 * block + k] = value_of(d, lud_unit(w.v[k]), normals[k]);
 }
 
 /* Gram-Schmidt, done twice against rounding, on `n` vectors of `length` standing `stride` apart with elements
@@ -56,7 +82,7 @@ static void orthonormalise(double *m, int64_t n, int64_t stride, int64_t length,
 }
 
 void lud_init_values(const lud_init *init, const char *name, int n_dimensions, const int64_t *dimensions,
-                     uint64_t seed, double *values) {
+                     uint64_t seed, int n_threads, double *values) {
     int64_t n = 1, rows = n_dimensions ? dimensions[0] : 1;
     for (int i = 0; i < n_dimensions; i++) n *= dimensions[i];
     if (n == 0) return;
@@ -66,42 +92,18 @@ void lud_init_values(const lud_init *init, const char *name, int n_dimensions, c
     for (int i = 2; i < n_dimensions; i++) receptive *= dimensions[i];
     const double fan_out = (double)(rows * receptive);
     const char *stream = init->stream ? init->stream : name;
-    const draws d = {{seed, (uint32_t)XXH3_64bits(stream, strlen(stream))}};
-
-    double bound = init->a;
-    if (init->kind == LUD_INIT_FAN_IN) bound = 1.0 / sqrt(fan_in);
-    if (init->kind == LUD_INIT_XAVIER) bound = init->a * sqrt(6.0 / (fan_in + fan_out));
-    const double deviation = init->kind == LUD_INIT_KAIMING ? init->a / sqrt(fan_in) : init->a;
-    for (int64_t i = 0; i < n; i++) {
-        switch (init->kind) {
-        case LUD_INIT_CONSTANT:
-            values[i] = init->a;
-            break;
-        case LUD_INIT_UNIFORM:
-        case LUD_INIT_FAN_IN:
-        case LUD_INIT_XAVIER:
-            values[i] = bound * (2.0 * uniform(&d, i) - 1.0);
-            break;
-        case LUD_INIT_NORMAL:
-        case LUD_INIT_KAIMING:
-            values[i] = deviation * normal(&d, i);
-            break;
-        case LUD_INIT_ORTHOGONAL:
-            values[i] = normal(&d, i);
-            break;
-        case LUD_INIT_LRU_NU:
-            values[i] = log(-log(ring_radius(init, &d, i)));
-            break;
-        case LUD_INIT_LRU_THETA:
-            values[i] = log(init->a * (1.0 - uniform(&d, i)));
-            break;
-        case LUD_INIT_LRU_GAMMA: {
-            const double radius = ring_radius(init, &d, i);
-            values[i] = 0.5 * log1p(-radius * radius);
-            break;
-        }
-        }
-    }
+    draws d = {.kind = init->kind,
+               .key = {seed, (uint32_t)XXH3_64bits(stream, strlen(stream))},
+               .inner = init->a * init->a,
+               .outer = init->b * init->b,
+               .bound = init->a,
+               .deviation = init->a};
+    if (init->kind == LUD_INIT_FAN_IN) d.bound = 1.0 / sqrt(fan_in);
+    if (init->kind == LUD_INIT_XAVIER) d.bound = init->a * sqrt(6.0 / (fan_in + fan_out));
+    if (init->kind == LUD_INIT_KAIMING) d.deviation = init->a / sqrt(fan_in);
+    const int64_t n_blocks = (n + 3) / 4;
+#pragma omp parallel for schedule(static) num_threads(n_threads) if (n_threads > 1 && n_blocks > 1 << 13)
+    for (int64_t block = 0; block < n_blocks; block++) draw_block(&d, block, n, values);
     if (init->kind == LUD_INIT_ORTHOGONAL) {
         if (rows <= columns)
             orthonormalise(values, rows, columns, columns, 1);

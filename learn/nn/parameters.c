@@ -100,7 +100,8 @@ lud_status lud_parameters_build(lud_parameters *parameters, uint64_t seed, lud_e
     }
     for (int i = 0; i < parameters->n; i++) {
         const lud_parameter *p = &parameters->items[i];
-        lud_init_values(&p->init, p->name, p->n_dimensions, p->dimensions, seed, host);
+        lud_init_values(&p->init, p->name, p->n_dimensions, p->dimensions, seed,
+                        parameters->device->n_threads, host);
         lud_parameters_write(parameters, i, host);
     }
     free(host);

@@ -95,6 +95,7 @@ void lud_parameters_visit_block(const lud_parameters *parameters, const char *pr
 void lud_write_reals(lud_device *device, size_t real_bytes, void *to, int64_t n, const double *values);
 void lud_read_reals(lud_device *device, size_t real_bytes, const void *from, int64_t n, double *values);
 
-/* Fills values[n] on the host as `init` says for a parameter of the given name and shape. */
+/* Fills values[n] on the host as `init` says for a parameter of the given name and shape: the same ones with
+ * any number of threads. */
 void lud_init_values(const lud_init *init, const char *name, int n_dimensions, const int64_t *dimensions,
-                     uint64_t seed, double *values);
+                     uint64_t seed, int n_threads, double *values);

@@ -1,6 +1,7 @@
 #include "sim/proof/knowledge/relation_rules.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 /* A rule of `relation` while they are collected. */
 typedef struct entry {
@@ -11,6 +12,11 @@ typedef struct entry {
 typedef struct collection {
     entry *entries;
     int32_t n, capacity, n_relations, n_predicates;
+    /* Parts of bodies: the entry of each, and open addressing to find it by its rule; 0: free, else the entry
+     * and one. An entry that has become a predicate's own is passed over. */
+    int32_t *part_entry, *table;
+    int32_t part_capacity;
+    uint32_t n_slots, n_taken;
     bool failed;
 } collection;
 
@@ -33,13 +39,63 @@ static void add_entry(collection *c, int32_t relation, lud_relation_rule rule) {
     c->entries[c->n++] = (entry){relation, rule};
 }
 
+static bool same_rule(const lud_relation_rule *a, const lud_relation_rule *b) {
+    return a->kind == b->kind && a->p == b->p && a->q == b->q;
+}
+
+/* The slot of a part with this rule, or the free one where it would be. */
+static uint32_t slot_of(const collection *c, const lud_relation_rule *rule) {
+    uint64_t hash = ((uint64_t)(uint32_t)rule->p << 32 | (uint32_t)rule->q) * UINT64_C(0x9e3779b97f4a7c15);
+    hash = (hash ^ hash >> 29 ^ (uint64_t)rule->kind) * UINT64_C(0xbf58476d1ce4e5b9);
+    uint32_t slot = (uint32_t)(hash >> 32) & (c->n_slots - 1);
+    for (; c->table[slot]; slot = (slot + 1) & (c->n_slots - 1)) {
+        const entry *e = &c->entries[c->table[slot] - 1];
+        if (e->relation > c->n_predicates && same_rule(&e->rule, rule)) break;
+    }
+    return slot;
+}
+
+/* Twice the table, half of which is always free. */
+static bool grow_table(collection *c) {
+    const uint32_t n_slots = c->n_slots ? 2 * c->n_slots : 256;
+    int32_t *before = c->table;
+    c->table = calloc(n_slots, sizeof *c->table);
+    if (!c->table) {
+        c->table = before;
+        return false;
+    }
+    c->n_slots = n_slots;
+    c->n_taken = 0;
+    for (int32_t i = 0; i < c->n; i++) {
+        if (c->entries[i].relation <= c->n_predicates) continue;
+        c->table[slot_of(c, &c->entries[i].rule)] = i + 1;
+        c->n_taken++;
+    }
+    free(before);
+    return true;
+}
+
 /* The relation behind the predicates that is exactly this. */
 static int32_t part(collection *c, lud_relation_rule rule) {
-    for (int32_t i = 0; i < c->n; i++)
-        if (c->entries[i].relation > c->n_predicates && c->entries[i].rule.kind == rule.kind &&
-            c->entries[i].rule.p == rule.p && c->entries[i].rule.q == rule.q)
-            return c->entries[i].relation;
+    if (2 * c->n_taken >= c->n_slots && !grow_table(c)) c->failed = true;
+    const int32_t number = c->n_relations - c->n_predicates - 1;
+    if (number == c->part_capacity) {
+        const int32_t capacity = number ? 2 * number : 256;
+        int32_t *grown = realloc(c->part_entry, (size_t)capacity * sizeof *grown);
+        if (!grown) c->failed = true;
+        if (grown) {
+            c->part_entry = grown;
+            c->part_capacity = capacity;
+        }
+    }
+    if (c->failed) return c->n_predicates + 1; /* of no meaning any more */
+    const uint32_t slot = slot_of(c, &rule);
+    if (c->table[slot]) return c->entries[c->table[slot] - 1].relation;
     add_entry(c, c->n_relations, rule);
+    if (c->failed) return c->n_predicates + 1;
+    c->table[slot] = c->n;
+    c->n_taken++;
+    c->part_entry[number] = c->n - 1;
     return c->n_relations++;
 }
 
@@ -136,17 +192,15 @@ static bool add_rule(collection *c, const lud_proof_rule *rule) {
     if (n != 1 || !((edges[0].from == x && edges[0].to == y) || (edges[0].from == y && edges[0].to == x)))
         return false;
     const int32_t relation = directed(c, edges[0], x).relation;
+    if (c->failed) return false;
     if (c->n > n_entries && relation == c->n_relations - 1 && c->n_relations > n_relations &&
         c->entries[c->n - 1].relation ==
             relation) { /* a part of this rule alone so far: the head's own rule */
         c->entries[c->n - 1].relation = rule->head.predicate;
         c->n_relations--;
     } else if (relation > c->n_predicates) {
-        for (int32_t i = 0; i < c->n; i++) /* a known part: its definition, so that recursion can be seen */
-            if (c->entries[i].relation == relation) {
-                add_entry(c, rule->head.predicate, c->entries[i].rule);
-                break;
-            }
+        /* a known part: its definition, so that recursion can be seen */
+        add_entry(c, rule->head.predicate, c->entries[c->part_entry[relation - c->n_predicates - 1]].rule);
     } else
         add_entry(c, rule->head.predicate, (lud_relation_rule){LUD_RELATION_COPY, relation, relation});
     return !c->failed;
@@ -154,36 +208,55 @@ static bool add_rule(collection *c, const lud_proof_rule *rule) {
 
 /* ---- order ---- */
 
-/* Depth-first search for the components of "reads" (Tarjan, 1972): what is read is complete first. */
+/* Depth-first search for the components of "reads" (Tarjan, 1972): what is read is complete first. Chains of
+ * rules may be as long as a file, so the path is an array and no recursion. */
 typedef struct search {
     lud_relation_rules *rules;
     int32_t *index, *low, *stack;
+    int32_t *path, *at; /* relations being visited, and how many operands of each were looked at */
     uint8_t *stacked;
     int32_t n_indices, n_stack, n_order;
 } search;
 
-static void visit(search *s, int32_t r) {
-    lud_relation_rules *rules = s->rules;
+static void enter(search *s, int32_t r, int32_t depth) {
+    s->path[depth] = r;
     s->index[r] = s->low[r] = ++s->n_indices;
     s->stack[s->n_stack++] = r;
-    s->stacked[r] = 1;
-    for (int32_t i = rules->rule_begin[r]; i < rules->rule_begin[r + 1]; i++)
-        for (int k = 0; k < 2; k++) {
-            const int32_t read = k ? rules->rules[i].q : rules->rules[i].p;
-            if (!s->index[read]) {
-                visit(s, read);
-                if (s->low[read] < s->low[r]) s->low[r] = s->low[read];
-            } else if (s->stacked[read] && s->index[read] < s->low[r])
-                s->low[r] = s->index[read];
-        }
-    if (s->low[r] != s->index[r]) return;
+    s->stacked[r] = true;
+}
+
+/* The relations of a component that is complete. */
+static void take_component(search *s, int32_t r) {
+    lud_relation_rules *rules = s->rules;
     int32_t member;
     do {
         member = s->stack[--s->n_stack];
-        s->stacked[member] = 0;
+        s->stacked[member] = false;
         rules->order[s->n_order++] = member;
     } while (member != r);
     rules->component_begin[++rules->n_components] = s->n_order;
+}
+
+static void visit(search *s, int32_t root) {
+    const lud_relation_rules *rules = s->rules;
+    int32_t depth = 0;
+    enter(s, root, depth);
+    while (depth >= 0) {
+        const int32_t r = s->path[depth];
+        const int32_t rule = rules->rule_begin[r] + s->at[r] / 2;
+        if (rule < rules->rule_begin[r + 1]) {
+            const int32_t read = s->at[r]++ % 2 ? rules->rules[rule].q : rules->rules[rule].p;
+            if (!s->index[read])
+                enter(s, read, ++depth);
+            else if (s->stacked[read] && s->index[read] < s->low[r])
+                s->low[r] = s->index[read];
+            continue;
+        }
+        if (s->low[r] == s->index[r]) take_component(s, r);
+        if (depth-- == 0) continue;
+        const int32_t reader = s->path[depth];
+        if (s->low[r] < s->low[reader]) s->low[reader] = s->low[r];
+    }
 }
 
 static bool find_order(lud_relation_rules *rules) {
@@ -192,13 +265,34 @@ static bool find_order(lud_relation_rules *rules) {
     s.index = calloc(n, sizeof *s.index);
     s.low = calloc(n, sizeof *s.low);
     s.stack = calloc(n, sizeof *s.stack);
+    s.path = calloc(n, sizeof *s.path);
+    s.at = calloc(n, sizeof *s.at);
     s.stacked = calloc(n, sizeof *s.stacked);
     rules->order = calloc(n, sizeof *rules->order);
     rules->component_begin = calloc(n + 1, sizeof *rules->component_begin);
-    const bool complete = s.index && s.low && s.stack && s.stacked && rules->order && rules->component_begin;
+    const bool complete =
+        s.index && s.low && s.stack && s.path && s.at && s.stacked && rules->order && rules->component_begin;
     for (int32_t r = 0; complete && r < rules->n_relations; r++)
         if (!s.index[r]) visit(&s, r);
-    LUD_FREE(s.index, s.low, s.stack, s.stacked);
+    LUD_FREE(s.index, s.low, s.stack, s.path, s.at, s.stacked);
+    return complete;
+}
+
+/* Rules by relation, in the order in which they were found. */
+static bool sort_rules(const collection *c, lud_relation_rules *rules) {
+    const size_t n = (size_t)c->n_relations + 1;
+    int32_t *at = calloc(n, sizeof *at);
+    rules->n_relations = c->n_relations;
+    rules->rule_begin = calloc(n, sizeof *rules->rule_begin);
+    rules->rules = calloc((size_t)c->n + 1, sizeof *rules->rules);
+    if (at && rules->rule_begin && rules->rules) {
+        for (int32_t i = 0; i < c->n; i++) rules->rule_begin[c->entries[i].relation + 1]++;
+        for (int32_t r = 0; r < c->n_relations; r++) rules->rule_begin[r + 1] += rules->rule_begin[r];
+        memcpy(at, rules->rule_begin, n * sizeof *at);
+        for (int32_t i = 0; i < c->n; i++) rules->rules[at[c->entries[i].relation]++] = c->entries[i].rule;
+    }
+    const bool complete = at && rules->rule_begin && rules->rules;
+    free(at);
     return complete;
 }
 
@@ -210,28 +304,16 @@ lud_status lud_relation_rules_create(const lud_proof_base *base, lud_relation_ru
             return lud_fail(error, LUD_ERROR_LIMIT, "predicate `%s` has not two arguments",
                             base->predicates[p]);
     collection c = {.n_relations = base->n_predicates + 1, .n_predicates = base->n_predicates};
-    for (int32_t r = 0; r < base->n_rules; r++) {
-        if (add_rule(&c, &base->rules[r]) || c.failed) continue;
-        free(c.entries);
-        return lud_fail(error, LUD_ERROR_LIMIT, "rule `%s` is no composition and meet of binary relations",
-                        base->rules[r].name);
-    }
-    rules->n_relations = c.n_relations;
-    rules->rule_begin = calloc((size_t)c.n_relations + 1, sizeof *rules->rule_begin);
-    rules->rules = calloc((size_t)c.n + 1, sizeof *rules->rules);
-    bool complete = !c.failed && rules->rule_begin && rules->rules;
-    if (complete) { /* by relation, in the order found */
-        for (int32_t i = 0; i < c.n; i++) rules->rule_begin[c.entries[i].relation + 1]++;
-        for (int32_t r = 0; r < c.n_relations; r++) rules->rule_begin[r + 1] += rules->rule_begin[r];
-        for (int32_t r = 0, at = 0; r < c.n_relations; r++)
-            for (int32_t i = 0; i < c.n; i++)
-                if (c.entries[i].relation == r) rules->rules[at++] = c.entries[i].rule;
-        complete = find_order(rules);
-    }
-    free(c.entries);
+    int32_t r = 0;
+    while (r < base->n_rules && add_rule(&c, &base->rules[r])) r++;
+    const bool complete = !c.failed && r == base->n_rules && sort_rules(&c, rules) && find_order(rules);
+    const bool failed = c.failed || r == base->n_rules;
+    LUD_FREE(c.entries, c.part_entry, c.table);
     if (complete) return LUD_OK;
     lud_relation_rules_free(rules);
-    return lud_no_memory(error, "a fixpoint");
+    if (failed) return lud_no_memory(error, "a fixpoint");
+    return lud_fail(error, LUD_ERROR_LIMIT, "rule `%s` is no composition and meet of binary relations",
+                    base->rules[r].name);
 }
 
 void lud_relation_rules_free(lud_relation_rules *rules) {

@@ -651,7 +651,7 @@ static void initial_values(void **state) {
     const int64_t tall[2] = {60, 40}, wide[2] = {40, 60}, ring[1] = {2000};
     const lud_init orthogonal = {.kind = LUD_INIT_ORTHOGONAL, .a = 1.5};
     for (int side = 0; side < 2; side++) {
-        lud_init_values(&orthogonal, "o", 2, side ? wide : tall, 1, v);
+        lud_init_values(&orthogonal, "o", 2, side ? wide : tall, 1, 2, v);
         for (int a = 0; a < 40; a++)
             for (int b = 0; b < 40; b++) {
                 double dot = 0.0;
@@ -669,7 +669,7 @@ static void initial_values(void **state) {
                  {{.kind = LUD_INIT_NORMAL, .a = 1.0}, 1.0, 10.0},
                  {{.kind = LUD_INIT_UNIFORM, .a = 3.0}, 3.0, 3.0}};
     for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++) {
-        lud_init_values(&kinds[k].init, "w", 2, wide, 1, v);
+        lud_init_values(&kinds[k].init, "w", 2, wide, 1, 2, v);
         double mean = 0.0, square = 0.0;
         for (int i = 0; i < 2400; i++) {
             mean += v[i] / 2400.0;
@@ -683,13 +683,45 @@ static void initial_values(void **state) {
     lud_init gamma = nu;
     gamma.kind = LUD_INIT_LRU_GAMMA;
     gamma.stream = "nu";
-    lud_init_values(&nu, "nu", 1, ring, 1, v);
-    lud_init_values(&gamma, "gamma", 1, ring, 1, w);
+    lud_init_values(&nu, "nu", 1, ring, 1, 2, v);
+    lud_init_values(&gamma, "gamma", 1, ring, 1, 1, w);
     for (int i = 0; i < 2000; i++) {
         const double radius = exp(-exp(v[i]));
         assert_true(radius >= 0.5 && radius <= 0.9);
         assert_true(fabs(exp(w[i]) - sqrt(1.0 - radius * radius)) < 1e-12);
     }
+}
+
+/* Value i follows from the seed, the parameter's name and i: not from threads, nor from how many there are.
+ */
+static void initial_values_are_counted(void **state) {
+    (void)state;
+    enum { N = 100003 };
+    static const lud_init kinds[] = {
+        {.kind = LUD_INIT_CONSTANT, .a = 0.25},  {.kind = LUD_INIT_UNIFORM, .a = 2.0},
+        {.kind = LUD_INIT_NORMAL, .a = 0.5},     {.kind = LUD_INIT_LRU_NU, .a = 0.4, .b = 0.99},
+        {.kind = LUD_INIT_LRU_THETA, .a = 6.28}, {.kind = LUD_INIT_LRU_GAMMA, .a = 0.4, .b = 0.99}};
+    double *one = malloc(N * sizeof *one), *more = malloc(N * sizeof *more);
+    for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++) {
+        lud_init_values(&kinds[k], "a", 1, (const int64_t[]){N}, 5, 1, one);
+        for (int n_threads = 2; n_threads < 5; n_threads++) {
+            lud_init_values(&kinds[k], "a", 1, (const int64_t[]){N}, 5, n_threads, more);
+            assert_memory_equal(one, more, N * sizeof *one);
+        }
+        for (int64_t n = 1; n < 10; n++) {
+            memset(more, 0x55, 11 * sizeof *more);
+            const double untouched = more[n];
+            lud_init_values(&kinds[k], "a", 1, &n, 5, 2, more);
+            assert_memory_equal(one, more, (size_t)n * sizeof *one);
+            assert_memory_equal(&more[n], &untouched, sizeof untouched);
+        }
+        lud_init_values(&kinds[k], "b", 1, (const int64_t[]){N}, 5, 1, more);
+        assert_int_equal(memcmp(one, more, N * sizeof *one) == 0, kinds[k].kind == LUD_INIT_CONSTANT);
+        lud_init_values(&kinds[k], "a", 1, (const int64_t[]){N}, 6, 1, more);
+        assert_int_equal(memcmp(one, more, N * sizeof *one) == 0, kinds[k].kind == LUD_INIT_CONSTANT);
+    }
+    free(one);
+    free(more);
 }
 
 static int open_device(void **state) {
@@ -721,6 +753,7 @@ int main(void) {
         cmocka_unit_test(frozen_parameters_get_no_gradient),
         cmocka_unit_test(stopped_gradients_stay_out),
         cmocka_unit_test(initial_values),
+        cmocka_unit_test(initial_values_are_counted),
     };
     return cmocka_run_group_tests(tests, open_device, close_device);
 }

@@ -330,6 +330,12 @@ static void tables_and_drawings(void **context) {
             assert_true(*at == (c == columns - 1 ? '\n' : ','));
             at++;
             if (c == 0) assert_true(value == (double)i);
+            if (c == 1) {
+                const int layer = (int)value;
+                assert_true(value == layer && layer >= 0 && layer < s.space->n_layers);
+                assert_true(i >= s.space->layer_begin[layer] && i < s.space->layer_begin[layer + 1]);
+            }
+            if (c == 2) assert_true(value == lud_statespace_terminal(s.space, i));
             if (c >= 3) assert_true(value == record[c - 3]);
         }
     }
