@@ -90,6 +90,35 @@ static void rings_and_chains(void **state) {
     lud_text_free(&facts);
 }
 
+/* Rules that read each other one by one, as many as a file may hold: each has a part of its own, all end in
+ * one fact, and the last of them closes a ring of a thousand. */
+static void long_chains(void **state) {
+    (void)state;
+    enum { N = 120000, RING = 1000 };
+    lud_text rules = {0}, facts = {0};
+    for (int i = 0; i < N; i++)
+        lud_text_append(&rules, i % 3 ? "p%d(x,z), e(z,y) -> p%d(x,y)\n" : "p%d(y,x) -> p%d(x,y)\n", i + 1,
+                        i);
+    lud_text_append(&rules, "p%d(x,y) -> p%d(x,y)\n", N - RING, N);
+    lud_text_append(&facts, "p%d(a,b)\ne(a,a)\ne(b,b)\ne(c,a)\n", N);
+    lud_proof_base *base = proof_base(LUD_PROOF_TRIPLES, facts.bytes, rules.bytes, NULL);
+    lud_fixpoint *fixpoint;
+    lud_error error = {0};
+    if (lud_fixpoint_compute(base, (size_t)1 << 30, &fixpoint, &error)) fail_msg("%s", error.text);
+    /* turned round N / 3 times, which is an even number; the ring turns it once more */
+    assert_true(lud_fixpoint_count(fixpoint, lud_proof_find_predicate(base, "e", 1)) == 3);
+    const lud_proof_atom there = proof_atom(base, "p0(a,b)"), back = proof_atom(base, "p0(b,a)"),
+                         none = proof_atom(base, "p0(a,a)"), last = proof_atom(base, "p119999(a,b)");
+    assert_true(lud_fixpoint_holds(fixpoint, &there));
+    assert_true(lud_fixpoint_holds(fixpoint, &back));
+    assert_true(lud_fixpoint_holds(fixpoint, &last));
+    assert_false(lud_fixpoint_holds(fixpoint, &none));
+    lud_fixpoint_destroy(fixpoint);
+    lud_proof_base_destroy(base);
+    lud_text_free(&rules);
+    lud_text_free(&facts);
+}
+
 /* Rows of more than 64 words, of which every one counts: inverses, compositions and meets of edges that lie
  * far apart, against the edges themselves. */
 static void many_constants(void **state) {
@@ -169,10 +198,8 @@ static void declines(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(random_bases),
-        cmocka_unit_test(rings_and_chains),
-        cmocka_unit_test(many_constants),
-        cmocka_unit_test(declines),
+        cmocka_unit_test(random_bases),   cmocka_unit_test(rings_and_chains), cmocka_unit_test(long_chains),
+        cmocka_unit_test(many_constants), cmocka_unit_test(declines),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
