@@ -361,6 +361,42 @@ static void test_everything_leads_on(void **state) {
     lud_proof_base_destroy(base);
 }
 
+/* Why a search ends without a proof: it has seen all that there is, its steps or its states were too few. */
+static void test_search_says_why_it_ends(void **state) {
+    (void)state;
+    lud_error error = {0};
+    lud_proof_base *base =
+        proof_base(LUD_PROOF_TRIPLES, "p(a,b)\np(b,c)\np(c,d)\n",
+                   "s(X,Y) :- q(X,Y)\nq(X,Y) :- p(X,Y)\nt(X,Y) :- p(X,Z), t(Z,Y)\nt(X,Y) :- p(X,Y)\n", NULL);
+    static const struct {
+        const char *query;
+        int32_t depth;
+        int64_t states;
+        int32_t steps;
+        bool exhausted, limited;
+    } cases[] = {
+        {"s(a,b)", 9, 0, 2, false, false},  {"s(a,b)", 2, 0, 2, false, false},
+        {"s(a,b)", 1, 0, -1, false, false}, {"s(b,a)", 9, 0, -1, true, false},
+        {"s(b,a)", 4, 0, -1, true, false},  {"s(b,a)", 3, 0, -1, false, false},
+        {"t(a,d)", 9, 0, 5, false, false},  {"t(a,d)", 5, 0, 5, false, false},
+        {"t(a,d)", 4, 0, -1, false, false}, {"t(a,d)", 9, 2, -1, false, true},
+        {"t(d,a)", 9, 0, -1, true, false},  {"t(d,a)", 9, 1, -1, false, true},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const lud_proof_atom query = proof_atom(base, cases[i].query);
+        const lud_proof_search_options options = {
+            .max_depth = cases[i].depth, .max_goals = 4, .max_states = cases[i].states};
+        lud_proof_search_result result;
+        assert_int_equal(lud_proof_search(base, &query, &options, &result, &error), LUD_OK);
+        if (result.steps != cases[i].steps || result.exhausted != cases[i].exhausted ||
+            result.limited != cases[i].limited)
+            fail_msg("%s within %d steps and %d states: %d %d %d", cases[i].query, cases[i].depth,
+                     (int)cases[i].states, result.steps, result.exhausted, result.limited);
+        lud_proof_search_result_free(&result);
+    }
+    lud_proof_base_destroy(base);
+}
+
 /* Whatever random play proves, the prover proves too, and the tree of the episode holds. Small budgets, where
  * other engines take a cut list for a proof. */
 static void test_play_is_sound(void **state) {
@@ -434,6 +470,7 @@ int main(void) {
         cmocka_unit_test(test_limits),
         cmocka_unit_test(test_search),
         cmocka_unit_test(test_everything_leads_on),
+        cmocka_unit_test(test_search_says_why_it_ends),
         cmocka_unit_test(test_play_is_sound),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -85,6 +85,42 @@ static void test_formats(void **state) {
     expect_list(LUD_PROOF_AUTO, "Paris_(Texas)\tin\tUSA\n", "a\tin\tb\n", "in(Paris_(Texas),USA)\nin(a,b)\n");
 }
 
+/* Depths of queries, and what every predicate of a triple has: two arguments, wherever it stands. */
+static void test_depths_and_arguments(void **state) {
+    (void)state;
+    expect_list(LUD_PROOF_TABS, "a\tp\tb\n", "a\tp\tb\t-1\na\tp\ta\t0\nb\tp\ta\t1000000\n",
+                "p(a,b)\np(a,b) -1\np(a,a) 0\np(b,a) 1000000\n");
+    static const struct {
+        lud_proof_format format;
+        const char *text, *rules, *expected;
+        bool queries;
+    } cases[] = {
+        {LUD_PROOF_TABS, "a\tp\tb\t-2\n", "", "f:1:7:", true},
+        {LUD_PROOF_TABS, "a\tp\tb\t1000001\n", "", "f:1:7:", true},
+        {LUD_PROOF_TABS, "a\tp\tb\t3 4\n", "", "f:1:9:", true},
+        {LUD_PROOF_TABS, "a\tp\tb\n", "p(X,Y,Z) :- p(X,Y)\n",
+         "r:1:1: 3 arguments where this predicate had 2 before, expected the same number everywhere", false},
+        {LUD_PROOF_COMMAS, "a,p,b\n", "q(X) :- p(X)\n",
+         "r:1:9: 1 arguments where this predicate had 2 before, expected the same number everywhere", false},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        lud_error error = {0};
+        lud_proof_builder *builder = lud_proof_builder_create(LUD_PROOF_RELATIONS);
+        lud_proof_builder_set_format(builder, cases[i].format);
+        lud_status status =
+            cases[i].queries
+                ? lud_proof_read_queries(builder, LUD_PROOF_TEST, "f", cases[i].text, strlen(cases[i].text),
+                                         &error)
+                : lud_proof_read_facts(builder, "f", cases[i].text, strlen(cases[i].text), &error);
+        if (!status)
+            status = lud_proof_read_rules(builder, "r", cases[i].rules, strlen(cases[i].rules), &error);
+        assert_int_equal(status, LUD_ERROR_INPUT);
+        if (strncmp(error.text, cases[i].expected, strlen(cases[i].expected)) != 0)
+            fail_msg("`%s`, expected `%s`", error.text, cases[i].expected);
+        lud_proof_builder_destroy(builder);
+    }
+}
+
 static void test_ntriples(void **state) {
     (void)state;
     static const char facts[] =
@@ -186,16 +222,17 @@ static void test_names(void **state) {
                                       "ns:near(x,y) -> ns:close(x,y)\n"
                                       "r3: ns:near(x,y) -> ns:close(y,x)\n"
                                       "r4:0.5:father(x,y) -> older(x,y)\n"
-                                      "r5: 0.25 : father(x,y) -> taller(x,y)\n",
+                                      "r5: 0.25 : father(x,y) -> taller(x,y)\n"
+                                      "r6: 0 : father(x,y) -> smaller(x,y)\n"
+                                      "9: father(x,y) -> heavier(x,y)\n",
                                       NULL);
     static const struct {
         const char *head, *names[2];
         double weight;
-    } expected[] = {{"grandfather", {"grand"}, 1},
-                    {"parent", {"r2"}, 1},
-                    {"ns:close", {"rule 3", "r3"}, 1},
-                    {"older", {"r4"}, 0.5},
-                    {"taller", {"r5"}, 0.25}};
+    } expected[] = {
+        {"grandfather", {"grand"}, 1}, {"parent", {"r2"}, 1},    {"ns:close", {"rule 3", "r3"}, 1},
+        {"older", {"r4"}, 0.5},        {"taller", {"r5"}, 0.25}, {"smaller", {"r6"}, 0},
+        {"heavier", {"9"}, 1}};
     for (size_t i = 0; i < sizeof expected / sizeof *expected; i++) {
         const int32_t p = lud_proof_find_predicate(base, expected[i].head, strlen(expected[i].head));
         assert_true(p > 0);
@@ -256,11 +293,10 @@ static void test_warnings(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_formats),
-                                       cmocka_unit_test(test_ntriples),
-                                       cmocka_unit_test(test_escaped_characters),
-                                       cmocka_unit_test(test_faults),
-                                       cmocka_unit_test(test_names),
-                                       cmocka_unit_test(test_warnings)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_formats),  cmocka_unit_test(test_depths_and_arguments),
+        cmocka_unit_test(test_ntriples), cmocka_unit_test(test_escaped_characters),
+        cmocka_unit_test(test_faults),   cmocka_unit_test(test_names),
+        cmocka_unit_test(test_warnings)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
