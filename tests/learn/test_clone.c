@@ -649,6 +649,12 @@ static void test_sums(void **state) {
                                         NULL, &networks, &error) ||
                 lud_clone_batch_open(&data, &networks, ROWS, &batch, &error))
                 fail_msg("%s", error.text);
+            /* every action is one sample */
+            assert_int_equal(data.source_first[data.n_sources] + data.n_held_out, data.n_rows);
+            for (int64_t i = 0; i < data.source_first[data.n_sources]; i++)
+                assert_true(data.sample_step[i] < data.tracks[data.sample_track[i]].length);
+            for (int64_t i = 0; i < data.n_held_out; i++)
+                assert_true(data.held_out_step[i] < data.tracks[data.held_out_track[i]].length);
             for (int i = 0; i < ROWS; i++) {
                 batch.track[i] = i / 12;
                 batch.step[i] = i % 12;

@@ -165,6 +165,12 @@ static void tokens_one_by_one(void **state) {
                 for (int64_t o = 0; o < n; o++)
                     before += s.mask[o] > 0.0f && priority[o] > priority[t] + 1e-6f;
                 const bool kept = s.mask[t] > 0.0f && before < got.k;
+                /* its own priority, with the advantage of its row */
+                float own;
+                assert_near((double)advantage[i], (double)(reward[i] - baseline[i]), 1e-6);
+                lud_gate_priorities(gate.priority, gate.alpha, 1, &advantage[i], &s.log_prob[t], &uniform[t],
+                                    &own);
+                if (s.mask[t] > 0.0f) assert_true(priority[t] == own);
                 n_kept += kept;
                 assert_true(weight[t] == (float)kept);
                 if (s.mask[t] <= 0.0f) {
