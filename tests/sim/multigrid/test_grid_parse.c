@@ -552,6 +552,13 @@ static void test_reference_errors(void **state) {
 
 static void test_reference(void **state) {
     (void)state;
+    lud_grid_spec all =
+        read_ok("map: \"WeWeWeWe\\nWeAeAyWe\\nWeWeWeWe\"\norientations: n\npossible_goals: ['1,1']\n");
+    for (int i = 0; i < 2; i++) assert_int_equal(all.maps[0].agents[i].direction, LUD_NORTH); /* for all */
+    all = read_ok(
+        "map: \"WeWeWeWe\\nWeAeAyWe\\nWeWeWeWe\"\norientations: [1, 2, 3]\npossible_goals: ['1,1']\n");
+    assert_int_equal(all.maps[0].agents[0].direction, LUD_SOUTH);
+    assert_int_equal(all.maps[0].agents[1].direction, LUD_WEST);
     lud_grid_spec s = read_ok(
         "map: \"\\n  WeWe We We\\n We Ae A y We \\nWeWeWeWe\\n \\n\"\norientations: [s]\npossible_goals: "
         "['2, 1', [[2, 1], [1, 1]]]\nunknown: {is: ignored}\naction_class: MineActions\n");

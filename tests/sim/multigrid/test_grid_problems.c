@@ -101,6 +101,24 @@ static void test_problems(void **state) {
     assert_int_equal(study.n_out_of_reach, 1);
     assert_int_equal(study.out_of_reach[0].goal, 0);
     lud_grid_edit_close(edit);
+
+    /* the first sixteen of more goals than are listed */
+    enum { GOALS = LUD_GRID_OUT_OF_REACH + 4 };
+    lud_text text = {0};
+    lud_text_append(&text, "ludus: 1\nworld: multigrid\nmultigrid:\n  map: |\n");
+    for (int row = 0; row < 3; row++) {
+        lud_text_append(&text, "    We%s", row == 1 ? " Ay" : " We");
+        for (int k = 0; k < GOALS + 1; k++) lud_text_append(&text, row == 1 ? " .." : " We");
+        lud_text_append(&text, " We\n");
+    }
+    lud_text_append(&text, "  max_steps: 1\n  actions: minimal\ngoals:\n  - {cell: [1, 1]}\n");
+    for (int k = 0; k < GOALS; k++) lud_text_append(&text, "  - {cell: [%d, 1]}\n", 3 + k);
+    edit = edit_open_text(text.bytes, 0);
+    if (lud_grid_study_model(lud_grid_edit_model(edit), &study, &error)) fail_msg("%s", error.text);
+    assert_int_equal(study.n_out_of_reach, LUD_GRID_OUT_OF_REACH);
+    for (int k = 0; k < LUD_GRID_OUT_OF_REACH; k++) assert_int_equal(study.out_of_reach[k].goal, 1 + k);
+    lud_grid_edit_close(edit);
+    lud_text_free(&text);
 }
 
 /* A key in a box opens its door; a key of another colour, or another thing of the same, does not. */
