@@ -436,6 +436,64 @@ static int remove_folder(void **state) {
     return system(command);
 }
 
+/* What is infinite or no number is told wherever it is, of every real type, with the tensor and its place;
+ * whole numbers are never taken for one. The same where it is loaded. */
+static void what_is_not_finite_is_told(void **state) {
+    (void)state;
+    enum { N = 5 };
+    static const struct {
+        lud_tensor_type type;
+        size_t bytes;
+        uint64_t wrong[4], fine; /* infinities, no numbers; the largest that is one */
+    } types[] = {
+        {LUD_TENSOR_F64,
+         8,
+         {0x7ff0000000000000, 0xfff0000000000000, 0x7ff8000000000000, 0x7ff0000000000001},
+         0x7fefffffffffffff},
+        {LUD_TENSOR_F32, 4, {0x7f800000, 0xff800000, 0x7fc00000, 0xff800001}, 0x7f7fffff},
+        {LUD_TENSOR_F16, 2, {0x7c00, 0xfc00, 0x7e00, 0x7c01}, 0x7bff},
+        {LUD_TENSOR_BF16, 2, {0x7f80, 0xff80, 0x7fc0, 0x7f81}, 0x7f7f},
+        {LUD_TENSOR_I64, 8, {0}, 0x7ff0000000000000},
+        {LUD_TENSOR_I32, 4, {0}, 0x7f800000},
+        {LUD_TENSOR_U16, 2, {0}, 0x7c00},
+        {LUD_TENSOR_U8, 1, {0}, 0xff},
+    };
+    for (size_t t = 0; t < sizeof types / sizeof *types; t++)
+        for (int at = 0; at < N; at++)
+            for (int w = 0; w < 5; w++) {
+                const bool wrong = w < 4 && types[t].wrong[w];
+                const uint64_t pattern = w < 4 ? types[t].wrong[w] : types[t].fine;
+                unsigned char numbers[8 * N] = {0}, first[8 * N] = {0};
+                memcpy(numbers + (size_t)at * types[t].bytes, &pattern, types[t].bytes);
+                const int64_t n = N;
+                lud_error error = {0};
+                lud_checkpoint *checkpoint = lud_checkpoint_create();
+                lud_checkpoint_tensor(checkpoint, "before", types[t].type, 1, &n, first);
+                lud_checkpoint_tensor(checkpoint, "numbers", types[t].type, 1, &n, numbers);
+                char expected[64];
+                const lud_status status = lud_checkpoint_check_finite(checkpoint, &error);
+                assert_int_equal(status, wrong ? LUD_ERROR_NUMERIC : LUD_OK);
+                snprintf(expected, sizeof expected, "'numbers' is not finite, first at number %d:", at);
+                if (wrong) assert_int_equal(strncmp(error.text, expected, strlen(expected)), 0);
+                if (at > 0 && at < N - 1) { /* loading looks with the same eyes */
+                    lud_checkpoint_destroy(checkpoint);
+                    continue;
+                }
+                assert_int_equal(lud_checkpoint_write(checkpoint, path, &error), LUD_OK);
+                lud_checkpoint_destroy(checkpoint);
+                assert_int_equal(lud_checkpoint_open(path, &checkpoint, &error), LUD_OK);
+                lud_checkpoint_tensor(checkpoint, "before", types[t].type, 1, &n, first);
+                assert_int_equal(lud_checkpoint_status(checkpoint, &error), LUD_OK);
+                lud_checkpoint_tensor(checkpoint, "numbers", types[t].type, 1, &n, first);
+                assert_int_equal(lud_checkpoint_status(checkpoint, &error),
+                                 wrong ? LUD_ERROR_NUMERIC : LUD_OK);
+                snprintf(expected, sizeof expected, "'numbers' of the checkpoint is not finite at number %d",
+                         at);
+                if (wrong) assert_non_null(strstr(error.text, expected));
+                lud_checkpoint_destroy(checkpoint);
+            }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(round_trip_keeps_the_previous),
@@ -448,6 +506,7 @@ int main(void) {
         cmocka_unit_test(a_full_disk_changes_nothing),
         cmocka_unit_test(killed_writers_leave_a_readable_file),
         cmocka_unit_test(writing_does_not_stall_training),
+        cmocka_unit_test(what_is_not_finite_is_told),
     };
     return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }
