@@ -372,12 +372,13 @@ static void test_reset(void **unused) {
     lud_particle_world.free(model);
 }
 
-/* Noise and disturbances have the size that was asked for and fade as they should. */
+/* Noise and disturbances have the size that was asked for in every component, none is drawn from another, and
+ * disturbances fade as they should. */
 static void test_noise(void **unused) {
     (void)unused;
-    enum { N = 4000 };
+    enum { N = 4000, WORDS = 3, VALUES = 4 + WORDS };
     lud_model *model =
-        particle_model("physics: {damping: 0}, disturbance: {std: 0.2, decay: 0.5}, speech_size: 2, "
+        particle_model("physics: {damping: 0}, disturbance: {std: 0.2, decay: 0.5}, speech_size: 3, "
                        "bodies: [{name: a, type: agent, collides: false, speaks: true, control_noise: 3, "
                        "speech_noise: 0.5, at: [[0, 0]]}]");
     const lud_particle_model *m = particle_of(model);
@@ -388,24 +389,24 @@ static void test_noise(void **unused) {
     lud_range range = {8, 0, N, tick};
     lud_particle_world.reset(model, range, states);
     lud_particle_world.step(model, range, states, (lud_actions){.discrete = still}, (lud_outcome){0});
-    double square[3] = {0}, mean[3] = {0};
+    double products[VALUES][VALUES] = {{0}}, mean[VALUES] = {0};
     for (int e = 0; e < N; e++) {
         lud_particle_body body = lud_particle_get_body(m, states + (size_t)e * bytes, 0);
-        double speech[2], values[3];
-        lud_particle_get_speech(m, states + (size_t)e * bytes, 0, speech);
-        values[0] = body.position[0]; /* old velocity 0: only the disturbance */
-        values[1] = body.velocity[1];
-        values[2] = speech[1];
-        for (int i = 0; i < 3; i++) {
+        double values[VALUES] = {body.position[0], body.position[1], body.velocity[0], body.velocity[1]};
+        lud_particle_get_speech(m, states + (size_t)e * bytes, 0, values + 4);
+        values[4] -= 1.0; /* the first word is said */
+        for (int i = 0; i < VALUES; i++) {
             mean[i] += values[i] / N;
-            square[i] += values[i] * values[i] / N;
+            for (int j = 0; j < VALUES; j++) products[i][j] += values[i] * values[j] / N;
         }
     }
-    double kick = 0.2 * exp(-0.5);
-    double expected[3] = {kick * kick, kick * kick + 0.3 * 0.3, 0.25};
-    for (int i = 0; i < 3; i++) {
+    /* old velocity 0: the position has only the disturbance */
+    const double kick = 0.2 * exp(-0.5), push = kick * kick + 0.3 * 0.3;
+    const double expected[VALUES] = {kick * kick, kick * kick, push, push, 0.25, 0.25, 0.25};
+    for (int i = 0; i < VALUES; i++) {
         assert_near(mean[i], 0, 4 * sqrt(expected[i] / N));
-        assert_near(square[i] / expected[i], 1, 0.1);
+        for (int j = 0; j < VALUES; j++)
+            assert_near(products[i][j] / sqrt(expected[i] * expected[j]), i == j, 0.1);
     }
     free(states);
     free(tick);
