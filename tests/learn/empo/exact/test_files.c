@@ -557,6 +557,22 @@ static void robots_draw_together(void **context) {
                      LUD_ERROR_INPUT);
     assert_non_null(strstr(error.text, "another world"));
     support_release(&other);
+    /* each number that a record's shape follows from */
+    for (int field = 0; field < 7; field++) {
+        lud_empo_header otherwise = *solution->header;
+        lud_empo_solution of_another = *solution;
+        of_another.header = &otherwise;
+        otherwise.state_bytes += field == 0;
+        otherwise.record_doubles += field == 1;
+        otherwise.n_humans += field == 2;
+        otherwise.n_robots += field == 3;
+        otherwise.n_goals += field == 4;
+        otherwise.n_robot_actions += field == 5;
+        otherwise.policies += field == 6;
+        assert_int_equal(lud_empo_solution_policy_create(&of_another, &s.m->base, &refused_policy, &error),
+                         LUD_ERROR_INPUT);
+        assert_null(refused_policy);
+    }
     lud_action_space *own = &s.m->actions[layout->humans[0]];
     own->n_discrete = 257;
     lud_empo_layout many;
