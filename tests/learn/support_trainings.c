@@ -231,6 +231,20 @@ const support_training support_trainings[] = {
      {NULL},
      true,
      1e-3},
+    {"clone, choices that a world offers",
+     "ludus: 1\nname: t\nworld: tribes\n"
+     "tribes:\n  map: |\n    g . w\n    1 A 1\n    . ~ .\n"
+     "  teams:\n    - {name: people, role: human, robots: 1, values: [1, 2, 3]}\n"
+     "  carry: 1\n  stock: 1\n  regrow: {grain: 0.5, wood: 0.5}\n  max_steps: 9\n"
+     "run: {environments: 2, seed: 7}\n"
+     "learner: {type: clone, agents: all, steps: 6, report_every: 2, batch: 16, windows: {horizon: 2}, "
+     "evaluation_episodes: 6, ensemble: true, pairs: {weight: 1, prob: 1}, "
+     "dagger: {rounds: 2, labels: 24, environments: 3, expert: random}, "
+     "network: {hidden_size: 16, encoder: mlp}}\n",
+     NULL,
+     {NULL},
+     false,
+     1e-3},
     {"empo, people alone",
      CORRIDOR
      "learner:\n  type: empo-phase1\n  gamma_h: 0.9\n  beta_h: 5\n  hidden_dim: 8\n  goal_feature_dim: 4\n"
