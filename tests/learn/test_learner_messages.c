@@ -302,7 +302,7 @@ static void test_learned_people(void **state) {
     }
     expect(GRID("We Ay Ae We")
                GOALS LEARNER("type: empo-phase2, human_prior: {type: learned, run: /nowhere/at/all}"),
-           LUD_ERROR_INPUT, "test.yaml:5:64: /nowhere/at/all: no such folder; expected a run of empo-phase1");
+           LUD_ERROR_INPUT, "test.yaml:5:64: /nowhere/at/all: no such run; expected one of empo-phase1");
     expect(GRID("We Ay Ae We") GOALS LEARNER("type: empo-phase2, human_prior: {type: learned}"),
            LUD_ERROR_INPUT, "test.yaml:5:43: learned people need `run:`, the folder of a run of empo-phase1");
 }

@@ -5,6 +5,7 @@
 #include "agents/kinds.h"
 #include "base/file.h"
 #include "base/options/option_rows.h"
+#include "learn/runs/parameters.h"
 
 typedef struct prior_options {
     const char *type, *run;
@@ -25,8 +26,8 @@ static lud_status open_learned(lud_arena *arena, lud_tree *prior, const char *fi
     lud_tree *run = lud_tree_get(prior, "run");
     const char *found = lud_path_find(arena, file, o.run);
     if (!found) return lud_no_memory(error, "a path");
-    if (!lud_folder_exists(found))
-        return lud_invalid_at(error, run->place, "%s: no such folder; expected a run of empo-phase1", o.run);
+    if (!lud_run_is(found))
+        return lud_invalid_at(error, run->place, "%s: no such run; expected one of empo-phase1", o.run);
     run->text = found;
     run->text_length = strlen(found);
     lud_status status = lud_empo_human_net_open(device, model, found, net, error);
