@@ -94,7 +94,7 @@ void lud_best_visit(lud_best *best, lud_checkpoint *checkpoint) {
     uint64_t n = 0;
     lud_kept kept;
     if (!saved || sscanf(saved, "%d %lf %" SCNu64 " %n", &scored, &sum, &n, &at) != 3 || at == 0 ||
-        !lud_kept_parse(saved + at, &kept))
+        !isfinite(sum) || !lud_kept_parse(saved + at, &kept))
         return;
     if (strcmp(kept.column, best->kept.column) != 0) {
         if (scored)
