@@ -269,8 +269,9 @@ static void test_relative_angles(void **state) {
     (void)state;
     const double gathered[] = {3.0, 0.0, -3.0, 1.0, 3.1, 0.0};
     const bool is_angle = true;
-    double chunks[4];
+    double chunks[6] = {0, 0, 0, 0, 77, 78};
     lud_chunks_relative(1, 2, 2, 1, &is_angle, gathered, chunks);
+    assert_true(chunks[4] == 77 && chunks[5] == 78);
     windows_expect(chunks[0], 2.0 * M_PI - 6.0, 1e-12);
     windows_expect(chunks[1], 0.0, 0);
     windows_expect(chunks[2], 0.1, 1e-12);

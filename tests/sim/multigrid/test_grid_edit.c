@@ -77,6 +77,21 @@ static void test_single_edits(void **state) {
     expect_line(edit, edit_plain, "facing: west ", "facing: south ");
     lud_grid_edit_undo(edit, &error);
 
+    /* a rectangle stays on the map, as large as it is, wherever it is moved */
+    assert_int_equal(lud_grid_edit_add_goal(edit, 1, 1, 3, 2, &error), LUD_OK);
+    lud_grid_pick wide = {.kind = LUD_PICK_GOAL, .goal = lud_grid_edit_get(edit)->n_goals - 1};
+    const int width = lud_grid_edit_get(edit)->width, height = lud_grid_edit_get(edit)->height;
+    for (int y = -2; y < height + 2; y++)
+        for (int x = -2; x < width + 2; x++) {
+            assert_int_equal(lud_grid_edit_move(edit, &wide, x, y, &error), LUD_OK);
+            const lud_grid_edit_goal *at = &lud_grid_edit_get(edit)->goals[wide.goal];
+            assert_int_equal(at->x1, x < 0 ? 0 : x > width - 3 ? width - 3 : x);
+            assert_int_equal(at->y1, y < 0 ? 0 : y > height - 2 ? height - 2 : y);
+            assert_true(at->x2 == at->x1 + 2 && at->y2 == at->y1 + 1);
+        }
+    while (strcmp(lud_grid_edit_text(edit), edit_plain) != 0)
+        assert_int_equal(lud_grid_edit_undo(edit, &error), LUD_OK);
+
     lud_grid_pick goal = {.kind = LUD_PICK_GOAL, .goal = 1};
     assert_int_equal(lud_grid_edit_move(edit, &goal, 6, 1, &error), LUD_OK);
     expect_line(edit, edit_plain, "cell: [5, 1]", "cell: [6, 1]");

@@ -96,6 +96,45 @@ static void test_files_are_written_back(void **unused) {
     }
 }
 
+/* Goals are written as they were read, however many there are. */
+static void test_goals_are_written_back(void **unused) {
+    (void)unused;
+    static const char *const goals[] = {
+        "", "goals:\n  - {stored: 2, weight: 3}\n", "goals:\n  - {cell: [1, 0]}\n",
+        "goals:\n  - {rectangle: [0, 0, 2, 1], weight: 0.5}\n  - {cell: [2, 0]}\n"
+        "  - {stored: 1}\n"};
+    for (size_t k = 0; k < sizeof goals / sizeof *goals; k++) {
+        char text[512], *written;
+        size_t length;
+        lud_error error = {0};
+        lud_scenario *scenario, *again;
+        lud_tree *root;
+        snprintf(text, sizeof text,
+                 "ludus: 1\nworld: tribes\ntribes:\n  map: |\n    g . w\n    1 A 1\n"
+                 "  teams: [{role: human, robots: 1}]\n%s",
+                 goals[k]);
+        if (lud_scenario_read("goals", text, strlen(text), NULL, 0, &scenario, &error))
+            fail_msg("%s", error.text);
+        lud_arena *arena = lud_arena_create(0);
+        assert_int_equal(lud_scenario_effective(scenario, arena, &root, &error), LUD_OK);
+        assert_int_equal(lud_tree_write(arena, root, &written, &length, &error), LUD_OK);
+        if (lud_scenario_read("again", written, length, NULL, 0, &again, &error)) fail_msg("%s", error.text);
+        const lud_tribes_spec *a = &lud_tribes_of(scenario->model)->spec,
+                              *b = &lud_tribes_of(again->model)->spec;
+        assert_int_equal(a->n_goals, k < 3 ? k > 0 : 3);
+        assert_int_equal(b->n_goals, a->n_goals);
+        for (int g = 0; g < a->n_goals; g++) {
+            const lud_tribes_goal *x = &a->goals[g], *y = &b->goals[g];
+            assert_true(x->stored == y->stored && x->units == y->units && x->cell == y->cell &&
+                        x->x1 == y->x1 && x->y1 == y->y1 && x->x2 == y->x2 && x->y2 == y->y2 &&
+                        x->weight == y->weight);
+        }
+        lud_arena_destroy(arena);
+        lud_scenario_destroy(scenario);
+        lud_scenario_destroy(again);
+    }
+}
+
 /* --- Random maps --- */
 
 static void test_random_maps_have_what_is_asked_for(void **unused) {
@@ -377,6 +416,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_errors_name_place_and_expectation),
         cmocka_unit_test(test_files_are_written_back),
+        cmocka_unit_test(test_goals_are_written_back),
         cmocka_unit_test(test_random_maps_have_what_is_asked_for),
         cmocka_unit_test(test_goals_are_read),
         cmocka_unit_test(test_goals_are_reached),
