@@ -33,6 +33,11 @@
 #define NAVIGATION(actions, agents)                                                                          \
     "ludus: 1\nname: t\nworld: particle\nparticle: {task: navigation_graph, agents: " agents                 \
     ", obstacles: 1, actions: " actions ", episode_length: 4}\nrun: {environments: 3, seed: 5}\n"
+#define TRIBE                                                                                                \
+    "ludus: 1\nname: t\nworld: tribes\ntribes:\n  map: |\n    g . w\n    1 A 1\n    . ~ .\n"                 \
+    "  teams:\n    - {name: people, role: human, robots: 1, values: [1, 2, 3]}\n"                            \
+    "  carry: 1\n  stock: 1\n  regrow: {grain: 0.5, wood: 0.5}\n  max_steps: 9\n"                            \
+    "run: {environments: 3, seed: 7}\n"
 #define DISTURBED                                                                                            \
     "ludus: 1\nname: t\nworld: particle\nparticle: {task: navigation_graph, agents: 2, obstacles: 1, "       \
     "actions: continuous, episode_length: 4, graph: {nodes: relative, edges: true}, disturbance: {std: "     \
@@ -232,15 +237,18 @@ const support_training support_trainings[] = {
      true,
      1e-3},
     {"clone, choices that a world offers",
-     "ludus: 1\nname: t\nworld: tribes\n"
-     "tribes:\n  map: |\n    g . w\n    1 A 1\n    . ~ .\n"
-     "  teams:\n    - {name: people, role: human, robots: 1, values: [1, 2, 3]}\n"
-     "  carry: 1\n  stock: 1\n  regrow: {grain: 0.5, wood: 0.5}\n  max_steps: 9\n"
-     "run: {environments: 2, seed: 7}\n"
-     "learner: {type: clone, agents: all, steps: 6, report_every: 2, batch: 16, windows: {horizon: 2}, "
-     "evaluation_episodes: 6, ensemble: true, pairs: {weight: 1, prob: 1}, "
-     "dagger: {rounds: 2, labels: 24, environments: 3, expert: random}, "
-     "network: {hidden_size: 16, encoder: mlp}}\n",
+     TRIBE "learner: {type: clone, agents: all, steps: 6, report_every: 2, batch: 16, windows: {horizon: 2}, "
+           "evaluation_episodes: 6, ensemble: true, pairs: {weight: 1, prob: 1}, "
+           "dagger: {rounds: 2, labels: 24, environments: 3, expert: random}, "
+           "network: {hidden_size: 16, encoder: mlp}}\n",
+     NULL,
+     {NULL},
+     false,
+     1e-3},
+    {"mappo, choices that a world offers",
+     TRIBE "learner: {type: graph-mappo, automatic: false, steps: 90, recurrent: true, rollout_length: 6, "
+           "hidden_size: 8, "
+           "encoder: mlp, epochs: 2, minibatches: 2, chunk_length: 3}\n",
      NULL,
      {NULL},
      false,
