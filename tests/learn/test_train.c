@@ -35,6 +35,7 @@ typedef struct regression {
     lud_nn *net;
     lud_optimiser *optimiser;
     bool unjudged;       /* evaluations fail */
+    uint64_t spoiled;    /* evaluations after this iteration are bad; 0: none is */
     const char *awaited; /* the last evaluation looks whether this checkpoint has all iterations; null: no */
     int x, y;
     uint64_t iteration;
@@ -104,7 +105,7 @@ static lud_status evaluate(lud_learner *learner, double *row, lud_error *error) 
     lud_nn_forward(r->net, ROWS, false);
     r->device->ops->mse_loss(r->device, ROWS, lud_nn_value(r->net, r->y), r->target, NULL, 1.0, r->losses,
                              NULL, false);
-    row[0] = mean_loss(r);
+    row[0] = mean_loss(r) + (r->spoiled && r->iteration > r->spoiled ? 1e3 : 0.0);
     return LUD_OK;
 }
 
@@ -483,6 +484,37 @@ static void the_best_parameters_are_kept(void **state) {
     }
 }
 
+/* The best parameters are those of before the interruption, where nothing after it was better. */
+static void a_resumed_run_knows_the_best(void **state) {
+    (void)state;
+    lud_error error = {0};
+    lud_train_result whole, parts;
+    lud_learner *learner = make(LUD_OPTIMISER_ADAM);
+    ((regression *)learner)->spoiled = 12;
+    assert_int_equal(train(learner, "spoiled", false, 0, &whole, &error), LUD_OK);
+    lud_learner_destroy(learner);
+    assert_true(whole.kept.scored && whole.kept.iteration == 10);
+    for (int part = 0; part < 2; part++) {
+        learner = make(LUD_OPTIMISER_ADAM);
+        ((regression *)learner)->spoiled = 12;
+        assert_int_equal(train(learner, "spoiled_parts", part == 1, part == 0 ? 15 : 0, &parts, &error),
+                         part == 0 ? LUD_INTERRUPTED : LUD_OK);
+        lud_learner_destroy(learner);
+    }
+    assert_int_equal(parts.kept.iteration, 10);
+    assert_true(parts.kept.scored && parts.kept.score == whole.kept.score);
+    support_expect_same_runs(folder, "spoiled", "spoiled_parts");
+    lud_checkpoint *policy[2];
+    static const char *const runs[] = {"spoiled", "spoiled_parts"};
+    for (int i = 0; i < 2; i++) {
+        char path[128];
+        snprintf(path, sizeof path, "%s/%s/policy.safetensors", folder, runs[i]);
+        assert_int_equal(lud_run_parameters(path, "regression", NULL, &policy[i], NULL, &error), LUD_OK);
+    }
+    support_expect_within(policy[0], policy[1], "the best parameters");
+    for (int i = 0; i < 2; i++) lud_checkpoint_destroy(policy[i]);
+}
+
 /* Another signature in the file that is locked, which stays the same file. */
 static void sign_lock(const char *run, const char *signature) {
     char lock[128];
@@ -578,6 +610,7 @@ int main(void) {
         cmocka_unit_test(what_is_learned_is_saved_before_it_is_evaluated),
         cmocka_unit_test(what_cannot_be_evaluated_is_saved),
         cmocka_unit_test(the_best_parameters_are_kept),
+        cmocka_unit_test(a_resumed_run_knows_the_best),
         cmocka_unit_test(one_folder_has_one_writer),
         cmocka_unit_test(zero_gradients_skip_low_rank_matrices),
     };
