@@ -22,7 +22,7 @@ PATTERN = re.compile(r"""
 IGNORED_CALLS = re.compile(
     r"^(static_assert|_Static_assert|assert|PRAGMA|__builtin_prefetch|__builtin_expect|lud_fail\w*|lud_invalid\w*|lud_no_memory"
     r"|H5\w*close|lud_log\w*|lud_text_\w*|\w*printf|free|LUD_FREE|\w*_(free|destroy|close|forget)|lud_progress\w*|lud_cpu_threads"
-    r"|lud_parallel\w*|PARALLEL_\w+|vec_should_pass|rows_ahead|num_threads|pthread_mutex_\w+|pthread_cond_\w+|memory_\w*|\w*_bytes_needed|lud_clock\w*|munmap|madvise"
+    r"|lud_profile\w*|lud_parallel\w*|PARALLEL_\w+|vec_should_pass|rows_ahead|num_threads|pthread_mutex_\w+|pthread_cond_\w+|memory_\w*|\w*_bytes_needed|lud_clock\w*|munmap|madvise"
     r"|perror|fprintf|sizeof|offsetof|GRID_ITEMS|GRAPH_HEADS|lud_arena_create)$")
 IGNORED_FUNCTIONS = re.compile(
     r"(describe|print|message|about|^name_|^append_|_text$|_name$|_names$|summary|report|_free$|destroy|close|progress|estimate|memory|bytes$|threads|"
@@ -320,6 +320,8 @@ def statement_end(tokens, at, last):
             assigns = True
         i += 1
     words = tokens[at:i]
+    if token.text == "LUD_TRY" and tokens[at + 2].text.startswith("lud_progress"):
+        return None # what is shown meanwhile
     if [t.text for t in words[:1] + words[2:]] == ["*", "=", "NULL"]:
         return None # a result until there is one, which only who reads it after a failure sees
     # `type name` and `type *name` declare
