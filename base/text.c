@@ -41,6 +41,23 @@ void lud_text_append_bytes(lud_text *text, const char *bytes, size_t length) {
     text->bytes[text->length] = 0;
 }
 
+void lud_text_append_word(lud_text *text, const char *word) {
+    static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.,:/=+%@";
+    if (*word && !word[strspn(word, plain)]) {
+        lud_text_append(text, "%s", word);
+        return;
+    }
+    lud_text_append(text, "'");
+    for (const char *c = word; *c; c++) lud_text_append(text, *c == '\'' ? "'\\''" : "%c", *c);
+    lud_text_append(text, "'");
+}
+
+const char *lud_text_word(lud_text *text, const char *word) {
+    lud_text_clear(text);
+    lud_text_append_word(text, word);
+    return text->failed ? word : text->bytes;
+}
+
 void lud_text_tame(char *bytes) {
     unsigned char *to = (unsigned char *)bytes;
     for (const unsigned char *c = to; *c; c++) {

@@ -14,6 +14,10 @@ typedef struct lud_text {
 
 void lud_text_append(lud_text *text, const char *format, ...) __attribute__((format(printf, 2, 3)));
 void lud_text_append_bytes(lud_text *text, const char *bytes, size_t length);
+/* Appends a word as a shell reads it back: in single quotes where it has to be. */
+void lud_text_append_word(lud_text *text, const char *word);
+/* The word as a shell reads it back, made in `text`, whose place it takes; as it is when memory is out. */
+const char *lud_text_word(lud_text *text, const char *word);
 /* Puts '?' in the place of every control character of UTF-8 text in `bytes`, so that printing it disturbs no
  * terminal. */
 void lud_text_tame(char *bytes);

@@ -33,10 +33,15 @@ static void print_plan(const lud_experiment_jobs *jobs) {
 }
 
 static void print_end(const lud_experiment *e, const char *out, const char *said, int found) {
+    lud_text run = {0}, word = {0};
+    lud_text_append(&run, "%s/%s/%s/seed-%lld", out, e->tasks[0].name, e->variants[0].name,
+                    (long long)e->seeds[0]);
     printf("\n%s\n%s holds summary.md, summary.csv, summary.tex, runs.csv%s, curves.svg and curves.pdf; "
-           "every run lies in %s/SCENARIO/VARIANT/seed-N. Next:\n  %s view %s/%s/%s/seed-%lld\n",
-           said, out, lud_plot_check_path("curves.png", NULL) ? "" : ", curves.png", out, lud_program(), out,
-           e->tasks[0].name, e->variants[0].name, (long long)e->seeds[0]);
+           "every run lies in %s/SCENARIO/VARIANT/seed-N. Next:\n  %s view %s\n",
+           said, out, lud_plot_check_path("curves.png", NULL) ? "" : ", curves.png", out, lud_program(),
+           lud_text_word(&word, run.bytes ? run.bytes : out));
+    lud_text_free(&run);
+    lud_text_free(&word);
     if (found) printf("(%d runs were there already)\n", found);
 }
 

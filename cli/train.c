@@ -120,28 +120,34 @@ static void print_next(const lud_learner *learner, const lud_scenario *scenario,
                        bool finished) {
     const lud_learner_kind *kind = learner->kind;
     const char *program = lud_program();
+    lud_text word = {0}, video = {0}, video_word = {0};
     printf("\n%s holds scenario.yaml, metrics.csv, a TensorBoard event file, policy.safetensors, which acts, "
            "and checkpoint.safetensors, from which training goes on. Next:\n",
            folder);
-    if (!finished) printf("  %s train %s --resume\n", program, folder);
-    if (kind->evaluate || kind->evaluate_run) printf("  %s eval %s\n", program, folder);
+    const char *run = lud_text_word(&word, folder);
+    if (!finished) printf("  %s train %s --resume\n", program, run);
+    if (kind->evaluate || kind->evaluate_run) printf("  %s eval %s\n", program, run);
     if (kind->query) {
         lud_text query = {0};
         kind->example_query(scenario->model, &query);
-        if (query.bytes) printf("  %s run %s --query \"%s\"\n", program, folder, query.bytes);
+        if (query.bytes) printf("  %s run %s --query \"%s\"\n", program, run, query.bytes);
         lud_text_free(&query);
     }
     if (kind->policy || kind->join) {
-        printf("  %s view %s\n", program, folder);
-        int length = (int)strlen(folder); /* a name of the scenario may have blanks, this one was typed */
+        printf("  %s view %s\n", program, run);
+        int length = (int)strlen(folder);
         while (length > 1 && folder[length - 1] == '/') length--;
-        printf("  %s record %s -o %.*s.mp4\n", program, folder, length, folder);
+        lud_text_append(&video, "%.*s.mp4", length, folder);
+        printf("  %s record %s -o %s\n", program, run,
+               lud_text_word(&video_word, video.bytes ? video.bytes : "video.mp4"));
     }
-    for (int i = 0; i < learner->n_columns; i++)
-        if (learner->columns[i].format) {
-            printf("  %s plot %s -c %s -o curves.png\n", program, folder, learner->columns[i].name);
-            return;
-        }
+    const lud_metric *shown = NULL;
+    for (int i = 0; i < learner->n_columns && !shown; i++)
+        if (learner->columns[i].format) shown = &learner->columns[i];
+    if (shown) printf("  %s plot %s -c %s -o curves.png\n", program, run, shown->name);
+    lud_text_free(&word);
+    lud_text_free(&video);
+    lud_text_free(&video_word);
 }
 
 /* What the processes of a training have told one another. */

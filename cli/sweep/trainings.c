@@ -276,18 +276,6 @@ static void print_plan(const sweep *s, const lud_experiment_jobs *jobs) {
     fflush(stdout);
 }
 
-/* A word as a shell reads it back. */
-static void put_word(const char *word, lud_text *out) {
-    if (*word &&
-        !word[strspn(word, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.,:/=+%@")]) {
-        lud_text_append(out, "%s", word);
-        return;
-    }
-    lud_text_append(out, "'");
-    for (const char *c = word; *c; c++) lud_text_append(out, *c == '\'' ? "'\\''" : "%c", *c);
-    lud_text_append(out, "'");
-}
-
 /* The seed whose run is the best of the candidate's. */
 static int best_seed(const sweep *s, int variant) {
     const int b = scored_budget(s, variant);
@@ -304,7 +292,7 @@ static lud_status print_best(const sweep *s, int best, lud_error *error) {
     const int b = scored_budget(s, best), seed = best_seed(s, best);
     char behind[40];
     int n = 0;
-    lud_text settings = {0}, command = {0};
+    lud_text settings = {0}, command = {0}, word = {0};
     snprintf(behind, sizeof behind, "/seed-%" PRId64, e->seeds[seed]);
     const char *run = folder_of(s, best, behind), *group = folder_of(s, best, "");
     if (!run || !group) return lud_no_memory(error, "a table");
@@ -312,23 +300,28 @@ static lud_status print_best(const sweep *s, int best, lud_error *error) {
     const double score = mean_score(s, b, best, NULL, &n);
     printf("best: %s: %s %.6g after %" PRIu64 " iterations, mean of %d\n", settings.bytes, e->score, score,
            budget_of(s, best, b), n);
+    const char *program = lud_program(), *named = lud_text_word(&word, run);
     printf("its RUN%s %s%s. Next:\n  %s view %s\n  %s eval %s\n", n > 1 ? "s lie in" : " is",
-           n > 1 ? group : run, n > 1 ? "/seed-N" : "", lud_program(), run, lud_program(), run);
-    lud_text_append(&command, "  %s train ", lud_program());
-    put_word(s->w->path, &command);
-    lud_text_append(&command, " -o %s-best", s->w->output);
+           n > 1 ? group : run, n > 1 ? "/seed-N" : "", program, named, program, named);
+    lud_text_append(&command, "  %s train ", program);
+    lud_text_append_word(&command, s->w->path);
+    lud_text_clear(&word);
+    lud_text_append(&word, "%s-best", s->w->output);
+    lud_text_append(&command, " -o ");
+    lud_text_append_word(&command, word.bytes ? word.bytes : "");
     for (int i = 0; i < e->set.n; i++) {
         lud_text_append(&command, " --set ");
-        put_word(e->set.items[i], &command);
+        lud_text_append_word(&command, e->set.items[i]);
     }
     for (int i = 0; i < e->variants[best].set.n; i++) {
         lud_text_append(&command, " --set ");
-        put_word(e->variants[best].set.items[i], &command);
+        lud_text_append_word(&command, e->variants[best].set.items[i]);
     }
     printf("%s\n", command.bytes ? command.bytes : "");
-    const bool whole = !settings.failed && !command.failed;
+    const bool whole = !settings.failed && !command.failed && !word.failed;
     lud_text_free(&settings);
     lud_text_free(&command);
+    lud_text_free(&word);
     return whole ? LUD_OK : lud_no_memory(error, "a table");
 }
 
