@@ -268,7 +268,8 @@ static void test_empo(void **state) {
            "test.yaml:5:10: use_z_based_loss: expected use_z_space_transform: true beside it");
     expect(GRID("We Ay Ae We") GOALS LEARNER(
                "type: empo-phase2, use_lookup_tables: true, plasticity_diagnostics_interval: 1"),
-           LUD_ERROR_INPUT, "plasticity_diagnostics_interval needs networks; these are tables");
+           LUD_ERROR_INPUT,
+           "test.yaml:5:88: learner.plasticity_diagnostics_interval: needs networks; these are tables");
     expect(
         GRID("We Ay Ae We") GOALS LEARNER("type: empo-phase2, human_prior: {type: keyboard}"),
         LUD_ERROR_INPUT,

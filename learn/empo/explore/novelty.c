@@ -152,7 +152,8 @@ lud_status lud_empo_novelty_create(lud_empo_values *values, uint64_t seed, lud_e
     *novelty = NULL;
     const lud_empo_layout *layout = &values->features->layout;
     if (!values->target)
-        return lud_invalid(error, "use_rnd needs networks; with tables use use_count_based_curiosity");
+        return lud_invalid(error,
+                           "learner.use_rnd: needs networks; with tables use use_count_based_curiosity");
     lud_empo_novelty *v = calloc(1, sizeof *v);
     if (!v) return lud_no_memory(error, "novelty");
     *v = (lud_empo_novelty){.values = values,

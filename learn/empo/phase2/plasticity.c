@@ -30,7 +30,8 @@ lud_status lud_empo_plasticity_create(lud_empo_values *values, int64_t n_states,
                                       lud_empo_plasticity **plasticity, lud_error *error) {
     *plasticity = NULL;
     if (!values->online)
-        return lud_invalid(error, "plasticity_diagnostics_interval needs networks; these are tables");
+        return lud_invalid(error,
+                           "learner.plasticity_diagnostics_interval: needs networks; these are tables");
     lud_empo_plasticity *p = calloc(1, sizeof *p);
     if (!p) return lud_no_memory(error, "diagnostics");
     *p = (lud_empo_plasticity){.values = values, .tau = tau};
