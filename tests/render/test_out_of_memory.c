@@ -81,7 +81,7 @@ static void recordings(void **state) {
     static const char *const names[] = {"a.png", "a.gif", "a.mp4"};
     for (int i = 0; i < 2; i++) {
         lud_scenario *scenario = opened(texts[i]);
-        for (int k = 0; k < 3; k++) {
+        for (int k = 0; k < (i == 0 ? 3 : 1); k++) { /* how films are written hangs on no world */
             char what[64];
             snprintf(what, sizeof what, "%s as %s", scenario->name, names[k]);
             out_of_memory_test(what, record, &(recording){scenario->model, names[k], NULL});
