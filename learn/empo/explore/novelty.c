@@ -369,4 +369,9 @@ void lud_empo_novelty_visit(lud_empo_novelty *v, lud_checkpoint *checkpoint) {
                           v->statistics);
     if (lud_checkpoint_loading(checkpoint) && (v->statistics[0] < 0 || v->statistics[2] < 0))
         lud_checkpoint_fail(checkpoint, LUD_ERROR_INPUT, "'rnd.statistics' of the checkpoint is negative");
+    /* adaptive rates go on from the last batch; there is none in runs of before, nor before the first one */
+    static const char batch[] = "rnd.batch";
+    const bool kept = !lud_checkpoint_loading(checkpoint) || lud_checkpoint_find(checkpoint, batch);
+    if (v->options->rnd_use_adaptive_lr && kept)
+        lud_checkpoint_any_tensor(checkpoint, batch, LUD_TENSOR_F64, 0, NULL, &v->figures.batch);
 }
