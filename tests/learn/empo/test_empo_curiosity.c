@@ -231,11 +231,19 @@ static void wrong_options_are_told(void **state) {
     support_empo_close(&r);
 }
 
+/* What adaptive rates follow is part of what a resumed training goes on from. */
+static void adaptive_rates_resume(void **state) {
+    (void)state;
+    static const char *const set[] = {"learner.rnd_use_adaptive_lr=true", "learner.rnd_adaptive_lr_scale=3",
+                                      "learner.rnd_adaptive_lr_max=8"};
+    support_empo_assert_resumes(crowd, "", 3, set, support_empo_path);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_was_seen_is_not_novel), cmocka_unit_test(what_was_done_is_not_novel),
         cmocka_unit_test(the_learner_uses_novelty),   cmocka_unit_test(counting_people_do_different_things),
-        cmocka_unit_test(wrong_options_are_told),
+        cmocka_unit_test(wrong_options_are_told),     cmocka_unit_test(adaptive_rates_resume),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return cmocka_run_group_tests(tests, support_empo_make_folder, support_empo_remove_folder);
 }
