@@ -28,6 +28,8 @@ struct lud_empo_replay {
     size_t pool_bytes, used; /* `used`: bytes ever written, what a checkpoint keeps */
     size_t write;            /* where the next transition goes */
     uint64_t stored_bytes;   /* of the transitions present */
+    int64_t most;            /* transitions that it has held at a time */
+    uint64_t crowded_out;    /* went because bytes were short, not places */
     int words, n_actions, n_humans, n_policies;
     bool trajectories;
     int n_environments, n_likelihoods;
@@ -81,6 +83,18 @@ bool lud_empo_replay_keep_trajectories(lud_empo_replay *r, int n_environments, i
     for (int64_t i = 0; i < r->capacity; i++) r->following[i] = NOBODY;
     forget_newest(r);
     return true;
+}
+
+bool lud_empo_replay_is_too_small(const lud_empo_replay *r, int64_t n) {
+    return r->most < n && r->crowded_out > 4 * (uint64_t)r->most;
+}
+
+lud_status lud_empo_replay_too_small(const lud_empo_replay *r, int64_t n, lud_error *error) {
+    return lud_fail(
+        error, LUD_ERROR_LIMIT,
+        "learner.buffer_memory: it holds %lld transitions of %.0f bytes at most, expected room for "
+        "%lld, which are waited for; raise it",
+        (long long)r->most, lud_empo_replay_mean_bytes(r), (long long)n);
 }
 
 int64_t lud_empo_replay_count(const lud_empo_replay *r) {
@@ -145,6 +159,7 @@ static size_t make_room(lud_empo_replay *r, size_t bytes) {
         } else if (r->write + bytes <= oldest) {
             return r->write;
         }
+        r->crowded_out++;
         drop_oldest(r);
     }
 }
@@ -217,7 +232,7 @@ bool lud_empo_replay_push(lud_empo_replay *r, const lud_empo_transition *t) {
         memcpy(&from, (const char *)t + list[i].field, sizeof from);
         if (list[i].bytes) memcpy(to, from, list[i].bytes);
     }
-    r->count++;
+    if (++r->count > r->most) r->most = r->count;
     *place_of(r, r->count - 1) = (place){offset, bytes};
     r->priority[(r->first + r->count - 1) % r->capacity] = INFINITY;
     r->write = offset + bytes;

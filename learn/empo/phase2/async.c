@@ -62,6 +62,8 @@ struct lud_empo_async {
     int first, n_queued;
     int64_t queued_transitions;
     uint64_t taken, waits, throttled;
+    int n_standing; /* actors that wait because they are ahead */
+    bool starved;   /* all of them do, and training waits for transitions: nobody is ahead then */
 };
 
 /* ---- the actors' side ---- */
@@ -101,7 +103,7 @@ static bool sink(void *context, const lud_empo_transition *transition) {
 
 static bool ahead(const lud_empo_async *a) {
     const double most = a->options->max_env_steps_per_training_step;
-    return most > 0 && (double)a->env_steps >= (double)a->allowance + most * (double)a->step;
+    return !a->starved && most > 0 && (double)a->env_steps >= (double)a->allowance + most * (double)a->step;
 }
 
 /* Waits until this actor may take a step; takes new weights. False when the threads are to end. */
@@ -109,16 +111,22 @@ static bool may_step(actor_thread *t, int64_t *step) {
     lud_empo_async *a = t->async;
     pthread_mutex_lock(&a->lock);
     if (!a->paused && !a->stop && ahead(a)) a->throttled++;
-    bool parked = false; /* said once: threads that stand still must not wake each other */
+    bool parked = false, stands = false; /* said once: threads that stand still must not wake each other */
     while (!a->stop && (a->paused || ahead(a))) {
         if (a->paused != parked) {
             parked = a->paused;
             a->n_parked += parked ? 1 : -1;
             pthread_cond_broadcast(&a->changed);
         }
+        if (a->paused == stands) {
+            stands = !a->paused;
+            a->n_standing += stands ? 1 : -1;
+            pthread_cond_broadcast(&a->changed);
+        }
         pthread_cond_wait(&a->changed, &a->lock);
     }
     if (parked) a->n_parked--;
+    if (stands) a->n_standing--;
     const bool goes_on = !a->stop;
     if (goes_on && t->version != a->version) {
         lud_device_upload(t->device, t->values.target->values, a->weights, a->n_target * sizeof(float));
@@ -338,6 +346,12 @@ static void wait_a_moment(lud_empo_async *a) {
     pthread_cond_timedwait(&a->changed, &a->lock, &until);
 }
 
+static int running(const lud_empo_async *a) {
+    int n = 0;
+    for (int i = 0; i < a->n_actors; i++) n += a->actors[i].started && !a->actors[i].status;
+    return n;
+}
+
 lud_status lud_empo_async_dequeue(lud_empo_async *a, lud_empo_replay *replay, int64_t step, int64_t at_least,
                                   lud_error *error) {
     assert(!a->paused);
@@ -351,18 +365,21 @@ lud_status lud_empo_async_dequeue(lud_empo_async *a, lud_empo_replay *replay, in
             continue;
         }
         if (enough) break;
+        if (lud_empo_replay_is_too_small(replay, at_least)) {
+            status = lud_empo_replay_too_small(replay, at_least, error);
+            break;
+        }
+        if (!a->starved && a->n_standing > 0 && a->n_standing == running(a)) {
+            a->starved = true;
+            pthread_cond_broadcast(&a->changed);
+        }
         wait_a_moment(a);
         status = failure(a, error);
         if (!status) status = lud_interrupt_check(error);
     }
+    a->starved = false;
     pthread_mutex_unlock(&a->lock);
     return status;
-}
-
-static int running(const lud_empo_async *a) {
-    int n = 0;
-    for (int i = 0; i < a->n_actors; i++) n += a->actors[i].started && !a->actors[i].status;
-    return n;
 }
 
 lud_status lud_empo_async_pause(lud_empo_async *a, lud_empo_replay *replay, int64_t step, lud_error *error) {

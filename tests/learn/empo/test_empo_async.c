@@ -160,12 +160,50 @@ static void failures_are_told(void **state) {
     support_empo_close(&r);
 }
 
+/* Training that waits for more transitions than memory can hold says so, with actors in threads and without;
+ * whether actors wait for it or not, and as soon as as many as are waited for fit it begins. */
+static void too_little_memory_is_told(void **state) {
+    (void)state;
+    static const struct {
+        const char *set[5];
+        bool fits;
+    } cases[] = {
+        {{"learner.buffer_memory=110K", "learner.async_min_buffer_size=5000"}, false},
+        {{"learner.buffer_memory=110K", "learner.async_min_buffer_size=5000",
+          "learner.max_env_steps_per_training_step=0"},
+         false},
+        {{"learner.buffer_memory=110K", "learner.async_min_buffer_size=5000",
+          "learner.max_env_steps_per_training_step=0.01", "learner.q_r_target_mode=episode",
+          "learner.fresh_goals=false"},
+         false},
+        {{"learner.buffer_memory=110K", "learner.async_training=false", "learner.batch_size=5000"}, false},
+        {{"learner.buffer_memory=110K", "learner.max_env_steps_per_training_step=0.01"}, true},
+        {{"learner.buffer_memory=110K", "learner.async_training=false", "learner.batch_size=20"}, true},
+    };
+    for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
+        support_empo r;
+        lud_error error = {0};
+        double row[128];
+        int n_set = 0;
+        while (n_set < 5 && cases[k].set[n_set]) n_set++;
+        support_empo_open(&r, corridor, "", n_set, cases[k].set);
+        const lud_status status = r.learner->base.kind->iterate(&r.learner->base, row, &error);
+        assert_int_equal(status, cases[k].fits ? LUD_OK : LUD_ERROR_LIMIT);
+        if (!cases[k].fits) {
+            assert_non_null(strstr(error.text, "learner.buffer_memory"));
+            assert_non_null(strstr(error.text, "room for 5000"));
+        }
+        support_empo_close(&r);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(nothing_is_lost),
         cmocka_unit_test(a_full_queue_holds_the_actors),
         cmocka_unit_test(saving_keeps_every_environment),
         cmocka_unit_test(failures_are_told),
+        cmocka_unit_test(too_little_memory_is_told),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
