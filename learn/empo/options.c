@@ -112,7 +112,8 @@ static const lud_option options[] = {
     INT(actor_sync_freq, "100", 1, STEPS, "training steps between copies to them"),
     INT(rnd_sync_freq, "10", 0, STEPS, "the same with use_rnd; 0: actor_sync_freq"),
     INT(async_min_buffer_size, "1000", 1, 1e9, "transitions before training begins"),
-    REAL(max_env_steps_per_training_step, "10", 0, 1e9, "actors wait when they are further ahead; 0: never"),
+    REAL(max_env_steps_per_training_step, "10", 0, 1e9,
+         "actors wait when they are further ahead and training does not wait for them; 0: never"),
     INT(async_queue_size, "10000", 1, 1e9,
         "transitions on their way to the memory; when they are so many, actors wait"),
 
