@@ -245,7 +245,7 @@ const support_training support_trainings[] = {
      {NULL},
      false,
      1e-3},
-    {"mappo, choices that a world offers",
+    {"recurrent, choices that a world offers",
      TRIBE "learner: {type: graph-mappo, automatic: false, steps: 90, recurrent: true, rollout_length: 6, "
            "hidden_size: 8, "
            "encoder: mlp, epochs: 2, minibatches: 2, chunk_length: 3}\n",
