@@ -241,12 +241,13 @@ static lud_status check_duplicates(reader *r, const lud_tree *mapping) {
             again = &keys[i];
         }
     lud_status status = LUD_OK;
-    char where[40] = "";
-    if (again && first->node->key_place.line > 0) /* a value of the command line has no lines */
-        snprintf(where, sizeof where, " (first in line %d)", first->node->key_place.line);
-    if (again)
+    if (again) {
+        char where[40] = ""; /* a value of the command line has no lines */
+        if (first->node->key_place.line > 0)
+            snprintf(where, sizeof where, " (first in line %d)", first->node->key_place.line);
         status = lud_invalid_at(r->error, again->node->key_place,
                                 "expected each key once, found '%.60s' again%s", again->node->key, where);
+    }
     lud_arena_release(r->arena, mark);
     return status;
 }

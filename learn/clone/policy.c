@@ -9,6 +9,7 @@
 #include "base/random.h"
 #include "base/text.h"
 #include "learn/clone/clone.h"
+#include "learn/mappo/head.h"
 #include "learn/nn/arrays.h"
 #include "learn/runs/parameters.h"
 
@@ -65,15 +66,6 @@ static const uint8_t *allowed_to(const core *c, int64_t row) {
     return choices->width > 0 ? (const uint8_t *)choices->host + row * choices->width : NULL;
 }
 
-/* p[n] of the logits of what is allowed (null: all). */
-static void soften(int n, const float *logits, const uint8_t *allowed, double *p) {
-    double largest = -INFINITY, sum = 0.0;
-    for (int k = 0; k < n; k++)
-        if (!allowed || allowed[k]) largest = fmax(largest, (double)logits[k]);
-    for (int k = 0; k < n; k++) sum += p[k] = !allowed || allowed[k] ? exp((double)logits[k] - largest) : 0.0;
-    for (int k = 0; k < n; k++) p[k] /= sum;
-}
-
 /* The mean over predictions of several ages into c->mixed: of numbers, or of probabilities as logits. */
 static void mix(core *c, const float *kept, int64_t step, int n, const uint8_t *allowed) {
     const int64_t horizon = c->networks.horizon, width = has_choices(c) ? n : c->networks.width;
@@ -84,7 +76,7 @@ static void mix(core *c, const float *kept, int64_t step, int n, const uint8_t *
     for (int64_t k = 0; k <= oldest; k++) {
         const float *predicted = prediction_of(c, kept, step, k);
         const double weight = exp(-c->options.ensemble_decay * (double)k);
-        if (has_choices(c)) soften(n, predicted, allowed, c->p);
+        if (has_choices(c)) lud_mappo_softmax(n, predicted, allowed, c->p);
         for (int64_t j = 0; j < width; j++)
             sums[j] += weight * (has_choices(c) ? c->p[j] : (double)predicted[j]);
         weights += weight;
@@ -111,12 +103,8 @@ static const float *recall(core *c, const float *predicted, float *kept, int n, 
 
 /* p[n] that a choice is drawn with. */
 static void chances_of(const core *c, int n, const float *logits, const uint8_t *allowed, double *p) {
-    soften(n, logits, allowed, p);
-    if (!c->options.deterministic) return;
-    int likeliest = -1;
-    for (int k = 0; k < n; k++)
-        if ((!allowed || allowed[k]) && (likeliest < 0 || logits[k] > logits[likeliest])) likeliest = k;
-    for (int k = 0; k < n; k++) p[k] = k == likeliest;
+    const int likeliest = lud_mappo_softmax(n, logits, allowed, p);
+    for (int k = 0; k < n && c->options.deterministic; k++) p[k] = k == likeliest;
 }
 
 static void act_choice(core *c, const lud_act *act, int e, int slot, const float *logits,

@@ -1,5 +1,6 @@
 #include "learn/mappo/head.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "learn/mappo/stability/mad.h"
@@ -42,6 +43,20 @@ void lud_mappo_allow_all(lud_mappo_networks *t, int64_t n) {
     lud_mappo_allow(t, n, NULL);
     if (field->width > 0 && field->host != field->device)
         lud_device_upload(t->device, field->device, field->host, (size_t)(n * field->width));
+}
+
+int lud_mappo_softmax(int n, const float *logits, const uint8_t *allowed, double *p) {
+    int likeliest = -1;
+    double sum = 0.0;
+    for (int k = 0; k < n; k++)
+        if ((!allowed || allowed[k]) && (likeliest < 0 || logits[k] > logits[likeliest])) likeliest = k;
+    if (likeliest < 0) likeliest = 0;
+    for (int k = 0; k < n; k++)
+        sum += p[k] = k == likeliest || !allowed || allowed[k]
+                          ? exp((double)logits[k] - (double)logits[likeliest])
+                          : 0.0;
+    for (int k = 0; k < n; k++) p[k] /= sum;
+    return likeliest;
 }
 
 void lud_mappo_send_actions(lud_mappo_networks *t) {

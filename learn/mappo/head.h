@@ -16,6 +16,9 @@ bool lud_mappo_is_direct(const lud_mappo_networks *networks);
 void lud_mappo_allow(lud_mappo_networks *networks, int64_t n, const int32_t *agent);
 /* The same for n rows of all agents in turn, and sends it to the device. */
 void lud_mappo_allow_all(lud_mappo_networks *networks, int64_t n);
+/* p[n] of one row's logits on the host, of what is allowed alone (null: all). Returns the likeliest choice,
+ * the first of equal ones; 0 where nothing is allowed. */
+int lud_mappo_softmax(int n, const float *logits, const uint8_t *allowed, double *p);
 /* Sends ACTION or NUMBER, and CHOICES. */
 void lud_mappo_send_actions(lud_mappo_networks *networks);
 /* Log-probabilities and entropies of the actions in the fields under the present policy, after a forward run

@@ -187,17 +187,8 @@ static bool choice(lud_policy *policy, const uint8_t *state, const float *kept, 
     look(c, t, policy->model, state, agent, 1, kept);
     lud_mappo_net_forward(&t->actor, false);
     const float *logits = lud_nn_value(t->actor.nn, t->actor.out); /* on the CPU, see open_core */
-    const uint8_t *allowed = c->networks->inputs.choices;
-    int likeliest = -1;
-    double sum = 0.0;
-    for (int k = 0; k < n; k++)
-        if ((!allowed || allowed[k]) && (likeliest < 0 || logits[k] > logits[likeliest])) likeliest = k;
-    if (likeliest < 0) likeliest = 0;
-    for (int k = 0; k < n; k++)
-        sum += p[k] = k == likeliest || !allowed || allowed[k]
-                          ? exp((double)logits[k] - (double)logits[likeliest])
-                          : 0.0;
-    for (int k = 0; k < n; k++) p[k] = draws(c) ? p[k] / sum : k == likeliest;
+    const int likeliest = lud_mappo_softmax(n, logits, c->networks->inputs.choices, p);
+    for (int k = 0; k < n && !draws(c); k++) p[k] = k == likeliest;
     pthread_mutex_unlock(&c->shared.lock);
     return true;
 }

@@ -177,7 +177,7 @@ def extreme_constant(text, tokens, at, up, whole):
 
 
 # A variable that is a whole number, or several of one declaration.
-WHOLE = re.compile(r"^(u?int(8|16|32|64)?_t|int|size_t|long|hsize_t|uint64_t)$")
+WHOLE = re.compile(r"^(u?int(8|16|32|64)_t|int|size_t|long|hsize_t)$")
 
 
 def declared(tokens, first, last, types):

@@ -85,11 +85,8 @@ bool lud_empo_replay_keep_trajectories(lud_empo_replay *r, int n_environments, i
     return true;
 }
 
-bool lud_empo_replay_is_too_small(const lud_empo_replay *r, int64_t n) {
-    return r->most < n && r->crowded_out > 4 * (uint64_t)r->most;
-}
-
-lud_status lud_empo_replay_too_small(const lud_empo_replay *r, int64_t n, lud_error *error) {
+lud_status lud_empo_replay_check_room(const lud_empo_replay *r, int64_t n, lud_error *error) {
+    if (r->most >= n || r->crowded_out <= 4 * (uint64_t)r->most) return LUD_OK;
     return lud_fail(
         error, LUD_ERROR_LIMIT,
         "learner.buffer_memory: it holds %lld transitions of %.0f bytes at most, expected room for "

@@ -60,11 +60,9 @@ bool lud_empo_replay_push(lud_empo_replay *replay, const lud_empo_transition *tr
 /* Whether a push would keep everything that is stored at present. */
 bool lud_empo_replay_fits(const lud_empo_replay *replay, const lud_empo_transition *transition);
 int64_t lud_empo_replay_count(const lud_empo_replay *replay);
-/* Whether its bytes were filled several times over and never held n transitions, so that whoever waits for
- * them would wait for ever. */
-bool lud_empo_replay_is_too_small(const lud_empo_replay *replay, int64_t n);
-/* LUD_ERROR_LIMIT, which says how many it holds and that n are waited for. */
-lud_status lud_empo_replay_too_small(const lud_empo_replay *replay, int64_t n, lud_error *error);
+/* For who waits for n transitions: LUD_ERROR_LIMIT when the bytes were filled several times over and never
+ * held so many, for which one would wait for ever. */
+lud_status lud_empo_replay_check_room(const lud_empo_replay *replay, int64_t n, lud_error *error);
 /* Transition `index`, 0 is the oldest. Its pointers hold until the next push. */
 lud_empo_transition lud_empo_replay_get(const lud_empo_replay *replay, int64_t index);
 /* Index of the transition that came after `index` in the same episode; -1: none is stored. Only in a memory

@@ -100,8 +100,7 @@ static lud_status iterate(lud_learner *learner, double *row, lud_error *error) {
         while (!acted && (lud_empo_replay_count(p->replay) < o->batch_size || p->credit < 1.0)) {
             LUD_TRY(go_on(p, LUD_OK, part, error));
             acted = lud_empo_phase1_rollout_step(p->rollout, now.epsilon, p->step, p->replay, error);
-            if (!acted && lud_empo_replay_is_too_small(p->replay, o->batch_size))
-                acted = lud_empo_replay_too_small(p->replay, o->batch_size, error);
+            if (!acted) acted = lud_empo_replay_check_room(p->replay, o->batch_size, error);
             if (!acted && lud_empo_replay_count(p->replay) >= o->batch_size)
                 p->credit += o->training_steps_per_env_step * (double)o->environments;
         }

@@ -365,10 +365,8 @@ lud_status lud_empo_async_dequeue(lud_empo_async *a, lud_empo_replay *replay, in
             continue;
         }
         if (enough) break;
-        if (lud_empo_replay_is_too_small(replay, at_least)) {
-            status = lud_empo_replay_too_small(replay, at_least, error);
-            break;
-        }
+        status = lud_empo_replay_check_room(replay, at_least, error);
+        if (status) break;
         if (!a->starved && a->n_standing > 0 && a->n_standing == running(a)) {
             a->starved = true;
             pthread_cond_broadcast(&a->changed);

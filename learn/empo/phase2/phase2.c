@@ -412,8 +412,7 @@ static lud_status iterate(lud_learner *learner, double *row, lud_error *error) {
                (lud_empo_replay_count(p->replay) < p->options.batch_size || p->credit < 1.0)) {
             LUD_TRY(go_on(p, LUD_OK, part, error));
             acted = lud_empo_phase2_act(p, &now, error);
-            if (!acted && lud_empo_replay_is_too_small(p->replay, p->options.batch_size))
-                acted = lud_empo_replay_too_small(p->replay, p->options.batch_size, error);
+            if (!acted) acted = lud_empo_replay_check_room(p->replay, p->options.batch_size, error);
             if (acted) continue;
             learn_actions(p);
             if (lud_empo_replay_count(p->replay) >= p->options.batch_size)
