@@ -2,6 +2,7 @@
 
 #include <stdlib.h>
 
+#include "sim/proof/knowledge/atom_table.h"
 #include "sim/proof/knowledge/proof_index.h"
 
 /* A growing list of numbers. */
@@ -131,29 +132,10 @@ static int32_t map_find(const map *m, uint64_t key) {
     return m->values ? m->values[map_slot(m, key)] - 1 : -1;
 }
 
-/* Doubles a table of numbers whose atoms stand `stride` bytes apart at `atoms`. */
-static bool rehash(int32_t **table, uint32_t *mask, const void *atoms, size_t stride, int32_t n) {
-    if (*table && (uint32_t)n * 2 < *mask) return true;
-    uint32_t wide = *table ? *mask * 2 + 1 : 63;
-    int32_t *grown = calloc((size_t)wide + 1, sizeof *grown);
-    if (!grown) return false;
-    for (int32_t k = 0; k < n; k++) {
-        const lud_proof_atom *atom = (const void *)((const char *)atoms + (size_t)k * stride);
-        uint32_t i = (uint32_t)lud_proof_atom_hash(atom) & wide;
-        while (grown[i]) i = (i + 1) & wide;
-        grown[i] = k + 1;
-    }
-    free(*table);
-    *table = grown;
-    *mask = wide;
-    return true;
-}
-
 static int32_t find_derived(const lud_prover *p, const lud_proof_atom *atom) {
-    uint32_t i = (uint32_t)lud_proof_atom_hash(atom) & p->atom_mask;
-    while (p->atom_table[i] && !lud_proof_atom_equal(&p->atoms[p->atom_table[i] - 1].atom, atom))
-        i = (i + 1) & p->atom_mask;
-    return p->atom_table[i] - 1;
+    return p->atom_table[lud_proof_atom_table_slot(p->atom_table, p->atom_mask, p->atoms, sizeof *p->atoms,
+                                                   atom)] -
+           1;
 }
 
 static int32_t find_fact(const lud_prover *p, const lud_proof_atom *atom) {
@@ -187,11 +169,9 @@ static bool heads_a_rule(const lud_prover *p, int32_t predicate) {
 }
 
 static int32_t find_subgoal(const lud_prover *p, const lud_proof_atom *pattern) {
-    uint32_t i = (uint32_t)lud_proof_atom_hash(pattern) & p->subgoal_mask;
-    while (p->subgoal_table[i] &&
-           !lud_proof_atom_equal(&p->subgoals[p->subgoal_table[i] - 1].pattern, pattern))
-        i = (i + 1) & p->subgoal_mask;
-    return p->subgoal_table[i] - 1;
+    return p->subgoal_table[lud_proof_atom_table_slot(p->subgoal_table, p->subgoal_mask, p->subgoals,
+                                                      sizeof *p->subgoals, pattern)] -
+           1;
 }
 
 /* The subgoal that covers an atom with free arguments 0. Where everything is fixed the last argument is set
@@ -211,7 +191,8 @@ static int32_t demand(lud_prover *p, const lud_proof_atom *atom) {
     uint32_t i = (uint32_t)lud_proof_atom_hash(&pattern) & p->subgoal_mask;
     while (p->subgoal_table[i]) i = (i + 1) & p->subgoal_mask;
     p->subgoal_table[i] = s + 1;
-    if (!rehash(&p->subgoal_table, &p->subgoal_mask, p->subgoals, sizeof *p->subgoals, p->n_subgoals))
+    if (!lud_proof_atom_table_grow(&p->subgoal_table, &p->subgoal_mask, p->subgoals, sizeof *p->subgoals,
+                                   p->n_subgoals))
         p->failed = true;
     enqueue(p, s);
     return s;
@@ -258,7 +239,8 @@ static void add_derived(lud_prover *p, const lud_proof_atom *atom, int32_t rule,
     uint32_t slot = (uint32_t)lud_proof_atom_hash(atom) & p->atom_mask;
     while (p->atom_table[slot]) slot = (slot + 1) & p->atom_mask;
     p->atom_table[slot] = number + 1;
-    if (!rehash(&p->atom_table, &p->atom_mask, p->atoms, sizeof *p->atoms, p->n_atoms)) p->failed = true;
+    if (!lud_proof_atom_table_grow(&p->atom_table, &p->atom_mask, p->atoms, sizeof *p->atoms, p->n_atoms))
+        p->failed = true;
     add_to_list(p, lud_proof_bucket_key(atom->predicate, 0, 0), number);
     for (int i = 0; i < p->base->arity[atom->predicate]; i++)
         add_to_list(p, lud_proof_bucket_key(atom->predicate, i, atom->terms[i]), number);
@@ -428,8 +410,8 @@ lud_status lud_prover_create(const lud_proof_base *base, const lud_prover_option
     if (p) {
         p->base = base;
         p->options = options ? *options : (lud_prover_options){.excluded = -1};
-        if (!rehash(&p->atom_table, &p->atom_mask, NULL, sizeof(derived), 0) ||
-            !rehash(&p->subgoal_table, &p->subgoal_mask, NULL, sizeof(subgoal), 0)) {
+        if (!lud_proof_atom_table_grow(&p->atom_table, &p->atom_mask, NULL, sizeof(derived), 0) ||
+            !lud_proof_atom_table_grow(&p->subgoal_table, &p->subgoal_mask, NULL, sizeof(subgoal), 0)) {
             lud_prover_destroy(p);
             p = NULL;
         }

@@ -3,6 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "sim/proof/knowledge/atom_table.h"
+
 /* A rule of `relation` while they are collected. */
 typedef struct entry {
     int32_t relation;
@@ -12,11 +14,10 @@ typedef struct entry {
 typedef struct collection {
     entry *entries;
     int32_t n, capacity, n_relations, n_predicates;
-    /* Parts of bodies: the entry of each, and open addressing to find it by its rule; 0: free, else the entry
-     * and one. An entry that has become a predicate's own is passed over. */
-    int32_t *part_entry, *table;
-    int32_t part_capacity;
-    uint32_t n_slots, n_taken;
+    lud_proof_atom *parts; /* rules of the relations behind the predicates, each as kind(p, q) */
+    int32_t n_parts, part_capacity;
+    int32_t *table; /* where they are found, see atom_table.h */
+    uint32_t mask;
     bool failed;
 } collection;
 
@@ -39,63 +40,37 @@ static void add_entry(collection *c, int32_t relation, lud_relation_rule rule) {
     c->entries[c->n++] = (entry){relation, rule};
 }
 
-static bool same_rule(const lud_relation_rule *a, const lud_relation_rule *b) {
-    return a->kind == b->kind && a->p == b->p && a->q == b->q;
+/* The slot of a part, or the free one where it would be. */
+static uint32_t slot_of(const collection *c, const lud_proof_atom *part) {
+    return lud_proof_atom_table_slot(c->table, c->mask, c->parts, sizeof *c->parts, part);
 }
 
-/* The slot of a part with this rule, or the free one where it would be. */
-static uint32_t slot_of(const collection *c, const lud_relation_rule *rule) {
-    uint64_t hash = ((uint64_t)(uint32_t)rule->p << 32 | (uint32_t)rule->q) * UINT64_C(0x9e3779b97f4a7c15);
-    hash = (hash ^ hash >> 29 ^ (uint64_t)rule->kind) * UINT64_C(0xbf58476d1ce4e5b9);
-    uint32_t slot = (uint32_t)(hash >> 32) & (c->n_slots - 1);
-    for (; c->table[slot]; slot = (slot + 1) & (c->n_slots - 1)) {
-        const entry *e = &c->entries[c->table[slot] - 1];
-        if (e->relation > c->n_predicates && same_rule(&e->rule, rule)) break;
-    }
-    return slot;
+static lud_relation_rule rule_of(const lud_proof_atom *part) {
+    return (lud_relation_rule){(lud_relation_rule_kind)part->predicate, part->terms[0], part->terms[1]};
 }
 
-/* Twice the table, half of which is always free. */
-static bool grow_table(collection *c) {
-    const uint32_t n_slots = c->n_slots ? 2 * c->n_slots : 256;
-    int32_t *before = c->table;
-    c->table = calloc(n_slots, sizeof *c->table);
-    if (!c->table) {
-        c->table = before;
-        return false;
-    }
-    c->n_slots = n_slots;
-    c->n_taken = 0;
-    for (int32_t i = 0; i < c->n; i++) {
-        if (c->entries[i].relation <= c->n_predicates) continue;
-        c->table[slot_of(c, &c->entries[i].rule)] = i + 1;
-        c->n_taken++;
-    }
-    free(before);
+/* Room for one more part. */
+static bool has_room(collection *c) {
+    if (!lud_proof_atom_table_grow(&c->table, &c->mask, c->parts, sizeof *c->parts, c->n_parts)) return false;
+    if (c->n_parts < c->part_capacity) return true;
+    const int32_t capacity = c->part_capacity ? 2 * c->part_capacity : 256;
+    lud_proof_atom *grown = realloc(c->parts, (size_t)capacity * sizeof *grown);
+    if (!grown) return false;
+    c->parts = grown;
+    c->part_capacity = capacity;
     return true;
 }
 
 /* The relation behind the predicates that is exactly this. */
 static int32_t part(collection *c, lud_relation_rule rule) {
-    if (2 * c->n_taken >= c->n_slots && !grow_table(c)) c->failed = true;
-    const int32_t number = c->n_relations - c->n_predicates - 1;
-    if (number == c->part_capacity) {
-        const int32_t capacity = number ? 2 * number : 256;
-        int32_t *grown = realloc(c->part_entry, (size_t)capacity * sizeof *grown);
-        if (!grown) c->failed = true;
-        if (grown) {
-            c->part_entry = grown;
-            c->part_capacity = capacity;
-        }
-    }
+    const lud_proof_atom key = {.predicate = (int32_t)rule.kind, .terms = {rule.p, rule.q}};
+    c->failed = c->failed || !has_room(c);
     if (c->failed) return c->n_predicates + 1; /* of no meaning any more */
-    const uint32_t slot = slot_of(c, &rule);
-    if (c->table[slot]) return c->entries[c->table[slot] - 1].relation;
+    const uint32_t slot = slot_of(c, &key);
+    if (c->table[slot]) return c->n_predicates + c->table[slot];
     add_entry(c, c->n_relations, rule);
-    if (c->failed) return c->n_predicates + 1;
-    c->table[slot] = c->n;
-    c->n_taken++;
-    c->part_entry[number] = c->n - 1;
+    c->parts[c->n_parts] = key;
+    c->table[slot] = ++c->n_parts;
     return c->n_relations++;
 }
 
@@ -198,9 +173,11 @@ static bool add_rule(collection *c, const lud_proof_rule *rule) {
             relation) { /* a part of this rule alone so far: the head's own rule */
         c->entries[c->n - 1].relation = rule->head.predicate;
         c->n_relations--;
+        c->table[slot_of(c, &c->parts[c->n_parts - 1])] = 0; /* the newest: none was put behind it */
+        c->n_parts--;
     } else if (relation > c->n_predicates) {
         /* a known part: its definition, so that recursion can be seen */
-        add_entry(c, rule->head.predicate, c->entries[c->part_entry[relation - c->n_predicates - 1]].rule);
+        add_entry(c, rule->head.predicate, rule_of(&c->parts[relation - c->n_predicates - 1]));
     } else
         add_entry(c, rule->head.predicate, (lud_relation_rule){LUD_RELATION_COPY, relation, relation});
     return !c->failed;
@@ -308,7 +285,7 @@ lud_status lud_relation_rules_create(const lud_proof_base *base, lud_relation_ru
     while (r < base->n_rules && add_rule(&c, &base->rules[r])) r++;
     const bool complete = !c.failed && r == base->n_rules && sort_rules(&c, rules) && find_order(rules);
     const bool failed = c.failed || r == base->n_rules;
-    LUD_FREE(c.entries, c.part_entry, c.table);
+    LUD_FREE(c.entries, c.parts, c.table);
     if (complete) return LUD_OK;
     lud_relation_rules_free(rules);
     if (failed) return lud_no_memory(error, "a fixpoint");
