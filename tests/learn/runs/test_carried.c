@@ -51,44 +51,62 @@ static void holds(const char *name, const char *expected) {
     lud_arena_destroy(arena);
 }
 
+/* A scenario whose files lie in a RUN's folder. */
+typedef struct {
+    lud_scenario *scenario;
+    lud_arena *arena;
+    lud_tree *root;
+    lud_carried carried;
+} carry;
+
+/* Plans what the RUN `run` takes along of the scenario in `file`, with `setting` where it is not NULL, and
+ * copies it. */
+static carry take_along(const char *file, const char *setting, const lud_option_table *learner,
+                        const char *run, bool resume) {
+    lud_error error = {0};
+    carry c = {.arena = lud_arena_create(0)};
+    char path[512], files[64];
+    snprintf(path, sizeof path, "%s", in_folder(run));
+    snprintf(files, sizeof files, "%s/files", run);
+    if (lud_scenario_load(in_folder(file), &setting, setting != NULL, &c.scenario, &error) ||
+        lud_scenario_effective(c.scenario, c.arena, &c.root, &error) ||
+        lud_carried_plan(c.scenario, learner, path, resume, c.root, &c.carried, &error) ||
+        lud_carried_copy(&c.carried, in_folder(files), &error))
+        fail_msg("%s", error.text);
+    return c;
+}
+
+static void leave(carry *c) {
+    lud_carried_free(&c->carried);
+    lud_scenario_destroy(c->scenario);
+    lud_arena_destroy(c->arena);
+}
+
 static const char *named(lud_tree *root, const char *section, const char *key) {
     return lud_tree_find(lud_tree_find(lud_tree_find(root, section), key), "file")->text;
 }
 
 static void what_is_named_is_taken_along(void **state) {
     (void)state;
-    lud_error error = {0};
-    lud_scenario *scenario = NULL;
-    lud_arena *arena = lud_arena_create(0);
-    lud_tree *root;
-    lud_carried carried;
     assert_int_equal(mkdir(in_folder("own"), 0700), 0);
     assert_int_equal(mkdir(in_folder("run"), 0700), 0);
     put("moves.yaml", moves);
     put("own/moves.yaml", others);
     put("s.yaml", scenario_text);
-    char run[512];
-    snprintf(run, sizeof run, "%s", in_folder("run"));
-    if (lud_scenario_load(in_folder("s.yaml"), NULL, 0, &scenario, &error) ||
-        lud_scenario_effective(scenario, arena, &root, &error) ||
-        lud_carried_plan(scenario, &lud_empo_exact_table, run, false, root, &carried, &error) ||
-        lud_carried_copy(&carried, in_folder("run/files"), &error))
-        fail_msg("%s", error.text);
-    assert_int_equal(carried.n, 2);
-    const char *acts = named(root, "policies", "human"), *habit = named(root, "learner", "habit");
+    carry c = take_along("s.yaml", NULL, &lud_empo_exact_table, "run", false);
+    assert_int_equal(c.carried.n, 2);
+    const char *acts = named(c.root, "policies", "human"), *habit = named(c.root, "learner", "habit");
     assert_string_not_equal(acts, habit); /* two files of one name */
     assert_int_equal(strncmp(acts, "files/", 6), 0);
     assert_int_equal(strncmp(habit, "files/", 6), 0);
-    assert_string_equal(named(root, "learner", "belief"), "nowhere.yaml");
+    assert_string_equal(named(c.root, "learner", "belief"), "nowhere.yaml");
     char path[512];
     snprintf(path, sizeof path, "run/%s", acts);
     holds(path, moves);
     snprintf(path, sizeof path, "run/%s", habit);
     holds(path, others);
-    lud_carried_free(&carried);
-    assert_int_equal(carried.n, 0);
-    lud_scenario_destroy(scenario);
-    lud_arena_destroy(arena);
+    leave(&c);
+    assert_int_equal(c.carried.n, 0);
 }
 
 /* ---- going on ---- */
@@ -100,25 +118,12 @@ static const char acting_text[] =
 
 /* Plans and copies into again/files, and says how the RUN and the file are named there. */
 static void go_on(char run[64], char file[64]) {
-    lud_error error = {0};
-    lud_scenario *scenario = NULL;
-    lud_arena *arena = lud_arena_create(0);
-    lud_tree *root;
-    lud_carried carried;
-    char again[512];
-    snprintf(again, sizeof again, "%s", in_folder("again"));
-    if (lud_scenario_load(in_folder("acting.yaml"), NULL, 0, &scenario, &error) ||
-        lud_scenario_effective(scenario, arena, &root, &error) ||
-        lud_carried_plan(scenario, NULL, again, true, root, &carried, &error) ||
-        lud_carried_copy(&carried, in_folder("again/files"), &error))
-        fail_msg("%s", error.text);
-    assert_int_equal(carried.n, 2);
-    lud_tree *human = lud_tree_find(lud_tree_find(root, "policies"), "human");
+    carry c = take_along("acting.yaml", NULL, NULL, "again", true);
+    assert_int_equal(c.carried.n, 2);
+    lud_tree *human = lud_tree_find(lud_tree_find(c.root, "policies"), "human");
     snprintf(run, 64, "%s", lud_tree_find(human, "run")->text);
-    snprintf(file, 64, "%s", named(root, "policies", "robot"));
-    lud_carried_free(&carried);
-    lud_scenario_destroy(scenario);
-    lud_arena_destroy(arena);
+    snprintf(file, 64, "%s", named(c.root, "policies", "robot"));
+    leave(&c);
 }
 
 static void make_folder(const char *name) {
@@ -221,17 +226,12 @@ static void going_on_overwrites_nothing(void **state) {
 /* A RUN may be named by a file of its parameters, which is then taken along, and by its folder besides. */
 static void runs_are_named_by_their_files(void **state) {
     (void)state;
-    lud_error error = {0};
-    lud_tree *root;
-    lud_carried carried;
     make_folder("best");
     make_folder("named");
     put("best/scenario.yaml", scenario_text);
     put("best/policy.safetensors", "the best");
     put("best/checkpoint.safetensors", "the last");
     put("alone.safetensors", "of no RUN");
-    char named_run[512];
-    snprintf(named_run, sizeof named_run, "%s", in_folder("named"));
     const char *const policies[] = {
         "policies={human: {type: run, run: best/checkpoint.safetensors}}",
         ("policies={human: {type: run, run: best}, robot: {type: run, run: best/checkpoint.safetensors}, "
@@ -241,14 +241,8 @@ static void runs_are_named_by_their_files(void **state) {
     put("two.yaml", acting_text);
     for (int named_by = 0; named_by < 2; named_by++)
         for (int again = 0; again < 2; again++) {
-            lud_scenario *scenario = NULL;
-            lud_arena *arena = lud_arena_create(0);
-            if (lud_scenario_load(in_folder("two.yaml"), &policies[named_by], 1, &scenario, &error) ||
-                lud_scenario_effective(scenario, arena, &root, &error) ||
-                lud_carried_plan(scenario, NULL, named_run, true, root, &carried, &error) ||
-                lud_carried_copy(&carried, in_folder("named/files"), &error))
-                fail_msg("%s", error.text);
-            const lud_tree *list = lud_tree_find(root, "policies");
+            carry c = take_along("two.yaml", policies[named_by], NULL, "named", true);
+            const lud_tree *list = lud_tree_find(c.root, "policies");
             const char *const runs[][2] = {
                 {"human", named_by ? "files/best" : "files/best/checkpoint.safetensors"},
                 {"robot", "files/best/checkpoint.safetensors"},
@@ -262,43 +256,28 @@ static void runs_are_named_by_their_files(void **state) {
             holds("named/files/best/policy.safetensors", "the best");
             holds("named/files/best/checkpoint.safetensors", "the last");
             assert_false(lud_folder_exists(in_folder("named/files/best-2")));
-            lud_carried_free(&carried);
-            lud_scenario_destroy(scenario);
-            lud_arena_destroy(arena);
+            leave(&c);
         }
 }
 
 /* Data that is a folder is taken along as a file is. */
 static void folders_of_data_are_taken_along(void **state) {
     (void)state;
-    lud_error error = {0};
-    lud_scenario *scenario = NULL;
-    lud_arena *arena = lud_arena_create(0);
-    lud_tree *root;
-    lud_carried carried;
     make_folder("set");
     make_folder("set/data");
     make_folder("cloned");
     put("set/data/main_data.hdf5", "episodes");
     put("more.h5", "more episodes");
     put("clone.yaml", scenario_text);
-    const char *const learner[] = {"learner={type: clone, data: [set, more.h5, nowhere]}"};
-    char cloned[512];
-    snprintf(cloned, sizeof cloned, "%s", in_folder("cloned"));
-    if (lud_scenario_load(in_folder("clone.yaml"), learner, 1, &scenario, &error) ||
-        lud_scenario_effective(scenario, arena, &root, &error) ||
-        lud_carried_plan(scenario, &lud_clone_option_table, cloned, false, root, &carried, &error) ||
-        lud_carried_copy(&carried, in_folder("cloned/files"), &error))
-        fail_msg("%s", error.text);
-    const lud_tree *data = lud_tree_find(lud_tree_find(root, "learner"), "data")->child;
+    const char *learner = "learner={type: clone, data: [set, more.h5, nowhere]}";
+    carry c = take_along("clone.yaml", learner, &lud_clone_option_table, "cloned", false);
+    const lud_tree *data = lud_tree_find(lud_tree_find(c.root, "learner"), "data")->child;
     assert_string_equal(data->text, "files/set");
     assert_string_equal(data->next->text, "files/more.h5");
     assert_string_equal(data->next->next->text, "nowhere");
     holds("cloned/files/set/data/main_data.hdf5", "episodes");
     holds("cloned/files/more.h5", "more episodes");
-    lud_carried_free(&carried);
-    lud_scenario_destroy(scenario);
-    lud_arena_destroy(arena);
+    leave(&c);
 }
 
 int main(void) {
