@@ -13,117 +13,20 @@
 #include <cmocka.h>
 
 #include "agents/rollout.h"
-#include "learn/clone/batch.h"
 #include "learn/clone/clone.h"
 #include "learn/clone/policy.h"
-#include "learn/episodes/recorder.h"
+#include "learn/clone/support_clone.h"
 #include "learn/mappo/mappo.h"
 #include "learn/mappo/start.h"
 #include "learn/runs/parameters.h"
 #include "learn/support_trainings.h"
 #include "learn/train.h"
 
-static char folder[] = "/tmp/ludus-clone-XXXXXX";
-static char choices_file[64], numbers_file[64];
-
-#define WORLD(actions)                                                                                       \
-    "ludus: 1\nname: t\nworld: particle\n"                                                                   \
-    "particle: {task: navigation, agents: 1, obstacles: 0, episode_length: 12, actions: " actions "}\n"      \
-    "policies: {other: {type: controller, brake: 0.5}}\n"                                                    \
-    "run: {environments: 8, seed: 3}\n"
-#define SMALL                                                                                                \
-    "batch: 64, report_every: 50, evaluation_episodes: 16, network: {hidden_size: 32, encoder: mlp}, "       \
-    "idle_weight: 1, val_fraction: 0.2"
-
-static lud_scenario *read_scenario(const char *text) {
-    lud_scenario *scenario;
-    lud_error error = {0};
-    if (lud_scenario_read("test.yaml", text, strlen(text), NULL, 0, &scenario, &error))
-        fail_msg("%s", error.text);
-    return scenario;
-}
-
-/* Episodes of the scenario's own policies. */
-static void record(const char *text, const char *path, int64_t episodes) {
-    lud_scenario *scenario = read_scenario(text);
-    lud_cast *cast;
-    lud_error error = {0};
-    lud_recording_result result;
-    if (lud_cast_create(scenario->model, scenario->policies, scenario->path, &cast, &error))
-        fail_msg("%s", error.text);
-    const lud_recording_options options = {
-        .path = path, .policy = "a test", .episodes = episodes, .frames = true, .level = LUD_RECORDING_LEVEL};
-    if (lud_record_data(scenario, cast, &options, &result, &error)) fail_msg("%s", error.text);
-    assert_int_equal(result.episodes, episodes);
-    lud_cast_destroy(cast);
-    lud_scenario_destroy(scenario);
-}
-
-static int set_up(void **state) {
-    (void)state;
-    if (!mkdtemp(folder)) return -1;
-    snprintf(choices_file, sizeof choices_file, "%s/choices.h5", folder);
-    snprintf(numbers_file, sizeof numbers_file, "%s/numbers.h5", folder);
-    record(WORLD("discrete"), choices_file, 400);
-    record(WORLD("continuous"), numbers_file, 400);
-    return 0;
-}
-
-static int tear_down(void **state) {
-    char command[128];
-    (void)state;
-    snprintf(command, sizeof command, "rm -r %s", folder);
-    return system(command);
-}
-
-/* A learner of type clone on so many threads. */
-typedef struct bed {
-    lud_device *device;
-    lud_scenario *scenario;
-    lud_learner *learner;
-} bed;
-
-static bed open_text(const char *text, int threads) {
-    lud_error error = {0};
-    bed b = {.scenario = read_scenario(text)};
-    if (lud_device_open("cpu", threads, &b.device, &error) ||
-        lud_learner_create(b.scenario, b.device, &b.learner, &error))
-        fail_msg("%s", error.text);
-    return b;
-}
-
-static bed open_bed(const char *actions, const char *file, const char *options, int threads) {
-    char text[2048];
-    snprintf(text, sizeof text, "%slearner: {type: clone, data: [%s], " SMALL ", %s}\n",
-             actions[0] == 'd' ? WORLD("discrete") : WORLD("continuous"), file, options);
-    return open_text(text, threads);
-}
-
-static void close_bed(bed *b) {
-    lud_learner_destroy(b->learner);
-    lud_device_close(b->device);
-    lud_scenario_destroy(b->scenario);
-}
-
-static double column(const lud_metric *columns, int n, const double *row, const char *name) {
-    for (int i = 0; i < n; i++)
-        if (!strcmp(columns[i].name, name)) return row[i];
-    fail_msg("no column %s", name);
-    return NAN;
-}
-
 static void iterate(bed *b, int n) {
     double row[64];
     lud_error error = {0};
     for (int i = 0; i < n; i++)
         if (b->learner->kind->iterate(b->learner, row, &error)) fail_msg("%s", error.text);
-}
-
-static double judged(bed *b, const char *name) {
-    double row[64];
-    lud_error error = {0};
-    if (b->learner->kind->evaluate(b->learner, row, &error)) fail_msg("%s", error.text);
-    return column(b->learner->evaluation_columns, b->learner->n_evaluation_columns, row, name);
 }
 
 static lud_checkpoint *save(bed *b) {
@@ -188,7 +91,7 @@ static void test_resume_and_threads(void **state) {
     lud_error error = {0};
     iterate(&whole, 4);
     iterate(&begun, 2);
-    snprintf(path, sizeof path, "%s/half.safetensors", folder);
+    snprintf(path, sizeof path, "%s/half.safetensors", clone_folder);
     lud_checkpoint *half = save(&begun);
     if (lud_checkpoint_write(half, path, &error)) fail_msg("%s", error.text);
     lud_checkpoint_destroy(half);
@@ -207,50 +110,6 @@ static void test_resume_and_threads(void **state) {
     close_bed(&whole);
     close_bed(&begun);
     close_bed(&resumed);
-}
-
-static void read_shape(bed *b, lud_arena *arena, lud_clone_options *o, lud_mappo_shape *shape) {
-    lud_error error = {0};
-    if (lud_clone_options_read(arena, b->scenario, o, &error) ||
-        lud_mappo_shape_find(b->scenario->model, &o->network, shape, &error))
-        fail_msg("%s", error.text);
-}
-
-/* Frames that memory does not hold are the same in a file, of which nothing is left; a folder that cannot
- * hold them is named. */
-static void test_frames_on_the_disk(void **state) {
-    (void)state;
-    lud_error error = {0};
-    lud_arena *arena = lud_arena_create(0);
-    lud_clone_options o;
-    lud_mappo_shape shape;
-    lud_clone_data data[2] = {0};
-    bed b = open_bed("discrete", choices_file, "steps: 1", 1);
-    read_shape(&b, arena, &o, &shape);
-    for (int i = 0; i < 2; i++) {
-        o.frame_memory = i == 0 ? 1.0 : 1e-6;
-        if (lud_clone_data_open(&o, &shape, 3, 0, &data[i], &error)) fail_msg("%s", error.text);
-        assert_int_equal(data[i].store.on_disk, i == 1);
-    }
-    const lud_layout *layout = &b.scenario->model->layout;
-    int n_parts = 0;
-    for (int p = 0; p < layout->n_parts; p++) {
-        if (!data[0].parts[p]) continue;
-        assert_memory_equal(data[0].parts[p], data[1].parts[p],
-                            (size_t)data[0].n_frames * layout->parts[p].bytes);
-        n_parts++;
-    }
-    assert_true(n_parts > 0);
-    assert_int_equal(data[0].n_frames, data[1].n_frames);
-    setenv("TMPDIR", "/no/such/folder", 1);
-    lud_clone_data nowhere;
-    assert_int_equal(lud_clone_data_open(&o, &shape, 3, 0, &nowhere, &error), LUD_ERROR_IO);
-    assert_non_null(strstr(error.text, "/no/such/folder"));
-    unsetenv("TMPDIR");
-    lud_clone_data_close(&nowhere);
-    for (int i = 0; i < 2; i++) lud_clone_data_close(&data[i]);
-    lud_arena_destroy(arena);
-    close_bed(&b);
 }
 
 /* With labels alone the expert acts in the first round, the clone in later ones. */
@@ -275,7 +134,7 @@ static void test_a_run_is_asked(void **state) {
     char run[128], options[512];
     lud_error error = {0};
     lud_train_result result;
-    snprintf(run, sizeof run, "%s/asked", folder);
+    snprintf(run, sizeof run, "%s/asked", clone_folder);
     bed trained = open_text(WORLD("discrete") "learner: {type: graph-mappo, automatic: false, steps: 128, "
                                               "rollout_length: 8, hidden_size: 8}\n",
                             1);
@@ -334,7 +193,7 @@ static lud_cast *cast_of(const bed *b, const char *options) {
     lud_cast *cast;
     lud_error error = {0};
     char text[2048], run[64];
-    snprintf(run, sizeof run, "%s/run", folder);
+    snprintf(run, sizeof run, "%s/run", clone_folder);
     snprintf(text, sizeof text,
              "%slearner: {type: clone, data: [%s], " SMALL ", windows: {horizon: 3}, %s}\n",
              WORLD("discrete"), choices_file, options);
@@ -365,7 +224,7 @@ static void test_acting(void **state) {
     char run[64];
     lud_error error = {0};
     lud_train_result result;
-    snprintf(run, sizeof run, "%s/run", folder);
+    snprintf(run, sizeof run, "%s/run", clone_folder);
     const lud_train_options options = {.folder = run, .configuration = "ludus: 1\n"};
     if (lud_train(b.learner, &options, &result, &error)) fail_msg("%s", error.text);
     lud_cast *scripted, *clueless;
@@ -429,7 +288,7 @@ static void test_start_of_mappo(void **state) {
     char run[64], text[2048];
     lud_error error = {0};
     lud_train_result result;
-    snprintf(run, sizeof run, "%s/start", folder);
+    snprintf(run, sizeof run, "%s/start", clone_folder);
     const lud_train_options options = {.folder = run, .configuration = "ludus: 1\n"};
     if (lud_train(b.learner, &options, &result, &error)) fail_msg("%s", error.text);
     snprintf(text, sizeof text,
@@ -512,7 +371,7 @@ static void test_start_of_ticks(void **state) {
     char run[64];
     lud_error error = {0};
     lud_train_result result;
-    snprintf(run, sizeof run, "%s/start_of_ticks", folder);
+    snprintf(run, sizeof run, "%s/start_of_ticks", clone_folder);
     const lud_train_options options = {.folder = run, .configuration = "ludus: 1\n"};
     if (lud_train(b.learner, &options, &result, &error)) fail_msg("%s", error.text);
     lud_checkpoint *cloned;
@@ -548,263 +407,6 @@ static void test_start_of_ticks(void **state) {
     assert_null(t.learner);
     close_bed(&t);
     close_bed(&b);
-}
-
-/* ---- targets ---- */
-
-/* What a minibatch of the first episode's steps learns: targets, and how much each position counts. */
-static void expect_targets(const char *windows, bool counts_last, bool counts_padding, int32_t padding) {
-    char options[256];
-    lud_error error = {0};
-    lud_arena *arena = lud_arena_create(0);
-    lud_clone_options o;
-    lud_mappo_shape shape;
-    lud_clone_data data;
-    lud_clone_networks networks;
-    lud_clone_batch batch;
-    snprintf(options, sizeof options, "steps: 1, windows: {horizon: 3, %s}", windows);
-    bed b = open_bed("discrete", choices_file, options, 1);
-    read_shape(&b, arena, &o, &shape);
-    if (lud_clone_data_open(&o, &shape, 3, 0, &data, &error) ||
-        lud_clone_networks_open(b.scenario->model, &o, b.device, 1, 36, 12, LUD_CLONE_UPDATE, NULL, &networks,
-                                &error) ||
-        lud_clone_batch_open(&data, &networks, 12, &batch, &error))
-        fail_msg("%s", error.text);
-    assert_int_equal(data.tracks[0].length, 12);
-    for (int i = 0; i < 12; i++) {
-        batch.track[i] = 0;
-        batch.step[i] = i;
-    }
-    lud_clone_batch_make(&batch, 12, false);
-    const int32_t *target = batch.target.host;
-    const float *weight = batch.weights.host;
-    for (int i = 0; i < 12; i++) {
-        int n = 0;
-        double total = 0.0;
-        for (int k = 0; k < 3; k++) {
-            const bool there = i + k < (counts_last ? 12 : 11);
-            total += (double)weight[3 * i + k];
-            assert_int_equal(weight[3 * i + k] > 0.0f, there || counts_padding);
-            if (there) assert_int_equal(target[3 * i + k], data.choices[i + k]);
-            if (!there && counts_padding)
-                assert_int_equal(target[3 * i + k], padding == -2 ? data.choices[11] : padding);
-            n += there || counts_padding;
-        }
-        assert_true(fabs(total - (n > 0 ? 1.0 / 12.0 : 0.0)) < 1e-6); /* a sample counts once */
-    }
-    lud_clone_batch_close(&batch);
-    lud_clone_networks_close(&networks);
-    lud_clone_data_close(&data);
-    lud_arena_destroy(arena);
-    close_bed(&b);
-}
-
-static void test_targets(void **state) {
-    (void)state;
-    expect_targets("pad: auto", true, false, 0);
-    expect_targets("pad: last, train_on_padding: true", true, true, -2);
-    expect_targets("pad: zero, train_on_padding: true", true, true, 0);
-    expect_targets("layout: aligned", false, false, 0);
-    expect_targets("layout: aligned, last_action: valid", true, false, 0);
-}
-
-/* What a sum of a sample has to be: the actions from `first` to `last`, choices counted or numbers added, as
- * parts of so many steps. */
-static void expect_sum(const lud_clone_data *data, int64_t track, int64_t first, int64_t last, int64_t steps,
-                       const float *sum) {
-    const int64_t width = data->choices ? data->shape->n_discrete : data->shape->n_continuous;
-    for (int64_t j = 0; j < width; j++) {
-        double expected = 0.0;
-        for (int64_t t = first; t < last && t < data->tracks[track].length; t++) {
-            const int64_t row = data->tracks[track].first + t;
-            expected += data->choices ? data->choices[row] == j : (double)data->normal[row * width + j];
-        }
-        assert_true(fabs((double)sum[j] - expected / (double)steps) < 1e-5);
-    }
-}
-
-/* Sums of the coming window, of its own length or another, and of what lies between the frames of pairs. */
-static void test_sums(void **state) {
-    (void)state;
-    enum { ROWS = 60 };
-    for (int numbers = 0; numbers < 2; numbers++)
-        for (int steps = 0; steps < 2; steps++) {
-            lud_error error = {0};
-            lud_arena *arena = lud_arena_create(0);
-            lud_clone_options o;
-            lud_mappo_shape shape;
-            lud_clone_data data;
-            lud_clone_networks networks;
-            lud_clone_batch batch;
-            bed b =
-                open_bed(numbers ? "continuous" : "discrete", numbers ? numbers_file : choices_file,
-                         steps ? "steps: 1, windows: {horizon: 3}, summary: {weight: 1, steps: 5}, pairs: "
-                                 "{weight: 1, prob: 1, max_horizon: 6, steps: 6}"
-                               : "steps: 1, windows: {horizon: 3}, summary: {weight: 1}, pairs: {weight: 1, "
-                                 "prob: 1, max_horizon: 4, steps: 4}",
-                         1);
-            read_shape(&b, arena, &o, &shape);
-            if (lud_clone_data_open(&o, &shape, 3, 0, &data, &error) ||
-                lud_clone_networks_open(b.scenario->model, &o, b.device, 1, 3 * ROWS, ROWS, LUD_CLONE_UPDATE,
-                                        NULL, &networks, &error) ||
-                lud_clone_batch_open(&data, &networks, ROWS, &batch, &error))
-                fail_msg("%s", error.text);
-            /* every action is one sample */
-            assert_int_equal(data.source_first[data.n_sources] + data.n_held_out, data.n_rows);
-            for (int64_t i = 0; i < data.source_first[data.n_sources]; i++)
-                assert_true(data.sample_step[i] < data.tracks[data.sample_track[i]].length);
-            for (int64_t i = 0; i < data.n_held_out; i++)
-                assert_true(data.held_out_step[i] < data.tracks[data.held_out_track[i]].length);
-            for (int i = 0; i < ROWS; i++) {
-                batch.track[i] = i / 12;
-                batch.step[i] = i % 12;
-            }
-            lud_clone_batch_make(&batch, ROWS, true);
-            const int64_t width = networks.width, window = steps ? 5 : 3, between = steps ? 6 : 4;
-            for (int i = 0; i < ROWS; i++)
-                expect_sum(&data, batch.track[i], batch.step[i], batch.step[i] + window, window,
-                           (const float *)batch.summary.host + i * width);
-            assert_true(batch.n_pairs > ROWS / 2);
-            for (int64_t k = 0; k < batch.n_pairs; k++) {
-                const lud_pair *pair = &batch.pairs[k];
-                assert_true(pair->realised > 0 && pair->realised <= between);
-                expect_sum(&data, pair->track, pair->step, pair->step + pair->realised, between,
-                           (const float *)batch.pair_target.host + k * width);
-                /* rows of the two frames stand behind the samples */
-                const int64_t first = ((const int32_t *)batch.first.host)[k],
-                              second = ((const int32_t *)batch.second.host)[k];
-                assert_int_equal(first, ROWS + 2 * k);
-                assert_int_equal(second, ROWS + 2 * k + 1);
-                assert_int_equal(batch.place[first], data.tracks[pair->track].frame + pair->step);
-                assert_int_equal(batch.place[second], batch.place[first] + pair->realised);
-            }
-            lud_clone_batch_close(&batch);
-            lud_clone_networks_close(&networks);
-            lud_clone_data_close(&data);
-            lud_arena_destroy(arena);
-            close_bed(&b);
-        }
-}
-
-/* ---- choices that there are not ---- */
-
-#define TRIBES                                                                                               \
-    "ludus: 1\nname: t\nworld: tribes\n"                                                                     \
-    "tribes:\n  map: |\n    g . w\n    1 A 1\n    . ~ .\n"                                                   \
-    "  teams:\n    - {name: people, role: human, robots: 1, values: [1, 2, 3]}\n"                            \
-    "  carry: 1\n  stock: 1\n  regrow: {grain: 0.5, wood: 0.5}\n  max_steps: 9\n"                            \
-    "run: {environments: 4, seed: 3}\n"
-
-static int mask_of(const lud_layout *layout) {
-    for (int p = 0; p < layout->n_parts; p++)
-        if (layout->parts[p].kind == LUD_OBSERVATION_MASK) return p;
-    fail_msg("no mask");
-    return -1;
-}
-
-/* Of a choice that a step's agent makes, at whatever distance it is predicted from, the step's own mask
- * holds, and what was recorded although it has no effect is allowed where it was. */
-static void expect_allowed(const lud_clone_data *data, const lud_clone_batch *batch, int64_t horizon) {
-    const lud_layout *layout = &data->shape->model->layout;
-    const int mask = mask_of(layout), width = data->shape->n_discrete;
-    const uint8_t *allowed = batch->choices.host;
-    int n_kept_out = 0, n_let_in = 0;
-    for (int64_t i = 0; i < batch->n; i++)
-        for (int64_t k = 0; k < horizon; k++) {
-            const lud_clone_track *track = data->tracks + batch->track[i];
-            const bool there = batch->step[i] + k < track->length;
-            const uint8_t *frame = (const uint8_t *)data->parts[mask] +
-                                   (size_t)(track->frame + batch->step[i] + k) * layout->parts[mask].bytes;
-            for (int c = 0; c < width; c++) {
-                const bool offered = !there || frame[track->agent * width + c];
-                const bool done = there && data->choices[track->first + batch->step[i] + k] == c;
-                assert_int_equal(allowed[(i * horizon + k) * width + c], offered || done);
-                n_kept_out += !offered && !done;
-                n_let_in += !offered && done;
-            }
-        }
-    assert_true(n_kept_out > 0 && n_let_in > 0);
-}
-
-/* A clone learns from what agents did, which may have had no effect, and never does what has none; it is as
- * likely as the data say, also where a mean of several predictions acts. */
-static void test_only_what_there_is(void **state) {
-    (void)state;
-    static const char *const ways[] = {
-        "windows: {horizon: 1}", "windows: {horizon: 3}, execute: 2",
-        "windows: {horizon: 3}, ensemble: true, execute: 1", "windows: {horizon: 1}, deterministic: true",
-        "windows: {horizon: 2}, pairs: {weight: 1, prob: 1}, summary: {weight: 1}"};
-    enum { N_ENVS = 4 };
-    char path[128], text[2048];
-    lud_error error = {0};
-    snprintf(path, sizeof path, "%s/tribes.h5", folder);
-    record(TRIBES, path, 60);
-    for (size_t w = 0; w < sizeof ways / sizeof *ways; w++) {
-        snprintf(text, sizeof text,
-                 TRIBES "learner: {type: clone, agents: all, data: [%s], " SMALL
-                        ", learning_rate: 0.003, steps: 300, %s}\n",
-                 path, ways[w]);
-        bed b = open_text(text, 1);
-        const lud_layout *layout = &b.scenario->model->layout;
-        const int mask = mask_of(layout), width = lud_max_discrete(layout);
-        char run[64];
-        lud_train_result result;
-        snprintf(run, sizeof run, "%s/tribes-%zu", folder, w);
-        const lud_train_options options = {.folder = run, .configuration = text};
-        if (lud_train(b.learner, &options, &result, &error)) fail_msg("%s", error.text);
-        assert_true(judged(&b, "held_out/log_prob") > -log(width)); /* better than chance among all */
-        lud_cast *cast;
-        lud_runner runner = {0};
-        if (lud_cast_create(b.scenario->model, NULL, NULL, &cast, &error) ||
-            lud_clone_join(b.scenario, b.scenario, run, cast, &error))
-            fail_msg("%s", error.text);
-        if (lud_runner_create(b.scenario->model, cast, N_ENVS, 5, 0, &runner, &error) ||
-            lud_runner_tell(&runner, true, &error))
-            fail_msg("%s", error.text);
-        int n_refused = 0;
-        lud_runner_start(&runner);
-        for (int t = 0; t < 40; t++) {
-            uint8_t offered[N_ENVS * 64];
-            assert_true(layout->parts[mask].bytes * N_ENVS <= sizeof offered);
-            memcpy(offered, runner.observations[mask], layout->parts[mask].bytes * N_ENVS);
-            lud_runner_act(&runner);
-            for (int i = 0; i < N_ENVS * layout->n_agents; i++) {
-                assert_true(offered[i * width + runner.discrete[i]]);
-                for (int c = 0; c < width; c++) n_refused += !offered[i * width + c];
-                assert_true(isfinite(runner.log_probs[i]) && runner.log_probs[i] <= 0.0f);
-            }
-            lud_runner_step(&runner);
-            lud_runner_renew(&runner);
-        }
-        assert_true(n_refused > 0);
-        lud_runner_destroy(&runner);
-        lud_cast_destroy(cast);
-
-        lud_arena *arena = lud_arena_create(0);
-        lud_clone_options o;
-        lud_mappo_shape shape;
-        lud_clone_data data;
-        lud_clone_networks networks;
-        lud_clone_batch batch;
-        read_shape(&b, arena, &o, &shape);
-        enum { ROWS = 64 };
-        if (lud_clone_data_open(&o, &shape, 3, 0, &data, &error) ||
-            lud_clone_networks_open(b.scenario->model, &o, b.device, 1, 3 * ROWS, ROWS, LUD_CLONE_UPDATE,
-                                    NULL, &networks, &error) ||
-            lud_clone_batch_open(&data, &networks, ROWS, &batch, &error))
-            fail_msg("%s", error.text);
-        for (int i = 0; i < ROWS; i++) {
-            batch.track[i] = i % data.n_tracks;
-            batch.step[i] = i % data.tracks[i % data.n_tracks].length;
-        }
-        lud_clone_batch_make(&batch, ROWS, false);
-        expect_allowed(&data, &batch, o.windows.horizon);
-        lud_clone_batch_close(&batch);
-        lud_clone_networks_close(&networks);
-        lud_clone_data_close(&data);
-        lud_arena_destroy(arena);
-        close_bed(&b);
-    }
 }
 
 /* ---- mistakes ---- */
@@ -848,17 +450,13 @@ int main(void) {
         cmocka_unit_test(test_choices_are_learned),
         cmocka_unit_test(test_numbers_are_learned),
         cmocka_unit_test(test_resume_and_threads),
-        cmocka_unit_test(test_frames_on_the_disk),
         cmocka_unit_test(test_a_run_is_asked),
         cmocka_unit_test(test_labels_alone),
         cmocka_unit_test(test_as_many_labels_as_asked),
         cmocka_unit_test(test_acting),
         cmocka_unit_test(test_start_of_mappo),
         cmocka_unit_test(test_start_of_ticks),
-        cmocka_unit_test(test_targets),
-        cmocka_unit_test(test_sums),
-        cmocka_unit_test(test_only_what_there_is),
         cmocka_unit_test(test_mistakes),
     };
-    return cmocka_run_group_tests(tests, set_up, tear_down);
+    return cmocka_run_group_tests(tests, clone_set_up, clone_tear_down);
 }

@@ -1,0 +1,280 @@
+/* What a clone learns from: frames in memory and on the disk, targets and sums of minibatches, and choices
+ * that there are not. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "agents/rollout.h"
+#include "learn/clone/policy.h"
+#include "learn/clone/support_clone.h"
+#include "learn/train.h"
+
+/* Frames that memory does not hold are the same in a file, of which nothing is left; a folder that cannot
+ * hold them is named. */
+static void test_frames_on_the_disk(void **state) {
+    (void)state;
+    lud_error error = {0};
+    lud_arena *arena = lud_arena_create(0);
+    lud_clone_options o;
+    lud_mappo_shape shape;
+    lud_clone_data data[2] = {0};
+    bed b = open_bed("discrete", choices_file, "steps: 1", 1);
+    read_shape(&b, arena, &o, &shape);
+    for (int i = 0; i < 2; i++) {
+        o.frame_memory = i == 0 ? 1.0 : 1e-6;
+        if (lud_clone_data_open(&o, &shape, 3, 0, &data[i], &error)) fail_msg("%s", error.text);
+        assert_int_equal(data[i].store.on_disk, i == 1);
+    }
+    const lud_layout *layout = &b.scenario->model->layout;
+    int n_parts = 0;
+    for (int p = 0; p < layout->n_parts; p++) {
+        if (!data[0].parts[p]) continue;
+        assert_memory_equal(data[0].parts[p], data[1].parts[p],
+                            (size_t)data[0].n_frames * layout->parts[p].bytes);
+        n_parts++;
+    }
+    assert_true(n_parts > 0);
+    assert_int_equal(data[0].n_frames, data[1].n_frames);
+    setenv("TMPDIR", "/no/such/folder", 1);
+    lud_clone_data nowhere;
+    assert_int_equal(lud_clone_data_open(&o, &shape, 3, 0, &nowhere, &error), LUD_ERROR_IO);
+    assert_non_null(strstr(error.text, "/no/such/folder"));
+    unsetenv("TMPDIR");
+    lud_clone_data_close(&nowhere);
+    for (int i = 0; i < 2; i++) lud_clone_data_close(&data[i]);
+    lud_arena_destroy(arena);
+    close_bed(&b);
+}
+
+/* ---- targets ---- */
+
+/* What a minibatch of the first episode's steps learns: targets, and how much each position counts. */
+static void expect_targets(const char *windows, bool counts_last, bool counts_padding, int32_t padding) {
+    char options[256];
+    snprintf(options, sizeof options, "steps: 1, windows: {horizon: 3, %s}", windows);
+    bed b = open_bed("discrete", choices_file, options, 1);
+    minibatch m;
+    minibatch_open(&m, &b, 12);
+    assert_int_equal(m.data.tracks[0].length, 12);
+    for (int i = 0; i < 12; i++) {
+        m.batch.track[i] = 0;
+        m.batch.step[i] = i;
+    }
+    lud_clone_batch_make(&m.batch, 12, false);
+    const int32_t *target = m.batch.target.host;
+    const float *weight = m.batch.weights.host;
+    for (int i = 0; i < 12; i++) {
+        int n = 0;
+        double total = 0.0;
+        for (int k = 0; k < 3; k++) {
+            const bool there = i + k < (counts_last ? 12 : 11);
+            total += (double)weight[3 * i + k];
+            assert_int_equal(weight[3 * i + k] > 0.0f, there || counts_padding);
+            if (there) assert_int_equal(target[3 * i + k], m.data.choices[i + k]);
+            if (!there && counts_padding)
+                assert_int_equal(target[3 * i + k], padding == -2 ? m.data.choices[11] : padding);
+            n += there || counts_padding;
+        }
+        assert_true(fabs(total - (n > 0 ? 1.0 / 12.0 : 0.0)) < 1e-6); /* a sample counts once */
+    }
+    minibatch_close(&m);
+    close_bed(&b);
+}
+
+static void test_targets(void **state) {
+    (void)state;
+    expect_targets("pad: auto", true, false, 0);
+    expect_targets("pad: last, train_on_padding: true", true, true, -2);
+    expect_targets("pad: zero, train_on_padding: true", true, true, 0);
+    expect_targets("layout: aligned", false, false, 0);
+    expect_targets("layout: aligned, last_action: valid", true, false, 0);
+}
+
+/* What a sum of a sample has to be: the actions from `first` to `last`, choices counted or numbers added, as
+ * parts of so many steps. */
+static void expect_sum(const lud_clone_data *data, int64_t track, int64_t first, int64_t last, int64_t steps,
+                       const float *sum) {
+    const int64_t width = data->choices ? data->shape->n_discrete : data->shape->n_continuous;
+    for (int64_t j = 0; j < width; j++) {
+        double expected = 0.0;
+        for (int64_t t = first; t < last && t < data->tracks[track].length; t++) {
+            const int64_t row = data->tracks[track].first + t;
+            expected += data->choices ? data->choices[row] == j : (double)data->normal[row * width + j];
+        }
+        assert_true(fabs((double)sum[j] - expected / (double)steps) < 1e-5);
+    }
+}
+
+/* Sums of the coming window, of its own length or another, and of what lies between the frames of pairs. */
+static void test_sums(void **state) {
+    (void)state;
+    enum { ROWS = 60 };
+    for (int numbers = 0; numbers < 2; numbers++)
+        for (int steps = 0; steps < 2; steps++) {
+            bed b =
+                open_bed(numbers ? "continuous" : "discrete", numbers ? numbers_file : choices_file,
+                         steps ? "steps: 1, windows: {horizon: 3}, summary: {weight: 1, steps: 5}, pairs: "
+                                 "{weight: 1, prob: 1, max_horizon: 6, steps: 6}"
+                               : "steps: 1, windows: {horizon: 3}, summary: {weight: 1}, pairs: {weight: 1, "
+                                 "prob: 1, max_horizon: 4, steps: 4}",
+                         1);
+            minibatch m;
+            minibatch_open(&m, &b, ROWS);
+            /* every action is one sample */
+            assert_int_equal(m.data.source_first[m.data.n_sources] + m.data.n_held_out, m.data.n_rows);
+            for (int64_t i = 0; i < m.data.source_first[m.data.n_sources]; i++)
+                assert_true(m.data.sample_step[i] < m.data.tracks[m.data.sample_track[i]].length);
+            for (int64_t i = 0; i < m.data.n_held_out; i++)
+                assert_true(m.data.held_out_step[i] < m.data.tracks[m.data.held_out_track[i]].length);
+            for (int i = 0; i < ROWS; i++) {
+                m.batch.track[i] = i / 12;
+                m.batch.step[i] = i % 12;
+            }
+            lud_clone_batch_make(&m.batch, ROWS, true);
+            const int64_t width = m.networks.width, window = steps ? 5 : 3, between = steps ? 6 : 4;
+            for (int i = 0; i < ROWS; i++)
+                expect_sum(&m.data, m.batch.track[i], m.batch.step[i], m.batch.step[i] + window, window,
+                           (const float *)m.batch.summary.host + i * width);
+            assert_true(m.batch.n_pairs > ROWS / 2);
+            for (int64_t k = 0; k < m.batch.n_pairs; k++) {
+                const lud_pair *pair = &m.batch.pairs[k];
+                assert_true(pair->realised > 0 && pair->realised <= between);
+                expect_sum(&m.data, pair->track, pair->step, pair->step + pair->realised, between,
+                           (const float *)m.batch.pair_target.host + k * width);
+                /* rows of the two frames stand behind the samples */
+                const int64_t first = ((const int32_t *)m.batch.first.host)[k],
+                              second = ((const int32_t *)m.batch.second.host)[k];
+                assert_int_equal(first, ROWS + 2 * k);
+                assert_int_equal(second, ROWS + 2 * k + 1);
+                assert_int_equal(m.batch.place[first], m.data.tracks[pair->track].frame + pair->step);
+                assert_int_equal(m.batch.place[second], m.batch.place[first] + pair->realised);
+            }
+            minibatch_close(&m);
+            close_bed(&b);
+        }
+}
+
+/* ---- choices that there are not ---- */
+
+#define TRIBES                                                                                               \
+    "ludus: 1\nname: t\nworld: tribes\n"                                                                     \
+    "tribes:\n  map: |\n    g . w\n    1 A 1\n    . ~ .\n"                                                   \
+    "  teams:\n    - {name: people, role: human, robots: 1, values: [1, 2, 3]}\n"                            \
+    "  carry: 1\n  stock: 1\n  regrow: {grain: 0.5, wood: 0.5}\n  max_steps: 9\n"                            \
+    "run: {environments: 4, seed: 3}\n"
+
+static int mask_of(const lud_layout *layout) {
+    for (int p = 0; p < layout->n_parts; p++)
+        if (layout->parts[p].kind == LUD_OBSERVATION_MASK) return p;
+    fail_msg("no mask");
+    return -1;
+}
+
+/* Of a choice that a step's agent makes, at whatever distance it is predicted from, the step's own mask
+ * holds, and what was recorded although it has no effect is allowed where it was. */
+static void expect_allowed(const lud_clone_data *data, const lud_clone_batch *batch, int64_t horizon) {
+    const lud_layout *layout = &data->shape->model->layout;
+    const int mask = mask_of(layout), width = data->shape->n_discrete;
+    const uint8_t *allowed = batch->choices.host;
+    int n_kept_out = 0, n_let_in = 0;
+    for (int64_t i = 0; i < batch->n; i++)
+        for (int64_t k = 0; k < horizon; k++) {
+            const lud_clone_track *track = data->tracks + batch->track[i];
+            const bool there = batch->step[i] + k < track->length;
+            const uint8_t *frame = (const uint8_t *)data->parts[mask] +
+                                   (size_t)(track->frame + batch->step[i] + k) * layout->parts[mask].bytes;
+            for (int c = 0; c < width; c++) {
+                const bool offered = !there || frame[track->agent * width + c];
+                const bool done = there && data->choices[track->first + batch->step[i] + k] == c;
+                assert_int_equal(allowed[(i * horizon + k) * width + c], offered || done);
+                n_kept_out += !offered && !done;
+                n_let_in += !offered && done;
+            }
+        }
+    assert_true(n_kept_out > 0 && n_let_in > 0);
+}
+
+/* A clone learns from what agents did, which may have had no effect, and never does what has none; it is as
+ * likely as the data say, also where a mean of several predictions acts. */
+static void test_only_what_there_is(void **state) {
+    (void)state;
+    static const char *const ways[] = {
+        "windows: {horizon: 1}", "windows: {horizon: 3}, execute: 2",
+        "windows: {horizon: 3}, ensemble: true, execute: 1", "windows: {horizon: 1}, deterministic: true",
+        "windows: {horizon: 2}, pairs: {weight: 1, prob: 1}, summary: {weight: 1}"};
+    enum { N_ENVS = 4 };
+    char path[128], text[2048];
+    lud_error error = {0};
+    snprintf(path, sizeof path, "%s/tribes.h5", clone_folder);
+    record(TRIBES, path, 60);
+    for (size_t w = 0; w < sizeof ways / sizeof *ways; w++) {
+        snprintf(text, sizeof text,
+                 TRIBES "learner: {type: clone, agents: all, data: [%s], " SMALL
+                        ", learning_rate: 0.003, steps: 300, %s}\n",
+                 path, ways[w]);
+        bed b = open_text(text, 1);
+        const lud_layout *layout = &b.scenario->model->layout;
+        const int mask = mask_of(layout), width = lud_max_discrete(layout);
+        char run[64];
+        lud_train_result result;
+        snprintf(run, sizeof run, "%s/tribes-%zu", clone_folder, w);
+        const lud_train_options options = {.folder = run, .configuration = text};
+        if (lud_train(b.learner, &options, &result, &error)) fail_msg("%s", error.text);
+        assert_true(judged(&b, "held_out/log_prob") > -log(width)); /* better than chance among all */
+        lud_cast *cast;
+        lud_runner runner = {0};
+        if (lud_cast_create(b.scenario->model, NULL, NULL, &cast, &error) ||
+            lud_clone_join(b.scenario, b.scenario, run, cast, &error))
+            fail_msg("%s", error.text);
+        if (lud_runner_create(b.scenario->model, cast, N_ENVS, 5, 0, &runner, &error) ||
+            lud_runner_tell(&runner, true, &error))
+            fail_msg("%s", error.text);
+        int n_refused = 0;
+        lud_runner_start(&runner);
+        for (int t = 0; t < 40; t++) {
+            uint8_t offered[N_ENVS * 64];
+            assert_true(layout->parts[mask].bytes * N_ENVS <= sizeof offered);
+            memcpy(offered, runner.observations[mask], layout->parts[mask].bytes * N_ENVS);
+            lud_runner_act(&runner);
+            for (int i = 0; i < N_ENVS * layout->n_agents; i++) {
+                assert_true(offered[i * width + runner.discrete[i]]);
+                for (int c = 0; c < width; c++) n_refused += !offered[i * width + c];
+                assert_true(isfinite(runner.log_probs[i]) && runner.log_probs[i] <= 0.0f);
+            }
+            lud_runner_step(&runner);
+            lud_runner_renew(&runner);
+        }
+        assert_true(n_refused > 0);
+        lud_runner_destroy(&runner);
+        lud_cast_destroy(cast);
+
+        enum { ROWS = 64 };
+        minibatch m;
+        minibatch_open(&m, &b, ROWS);
+        for (int i = 0; i < ROWS; i++) {
+            m.batch.track[i] = i % m.data.n_tracks;
+            m.batch.step[i] = i % m.data.tracks[i % m.data.n_tracks].length;
+        }
+        lud_clone_batch_make(&m.batch, ROWS, false);
+        expect_allowed(&m.data, &m.batch, m.options.windows.horizon);
+        minibatch_close(&m);
+        close_bed(&b);
+    }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_frames_on_the_disk),
+        cmocka_unit_test(test_targets),
+        cmocka_unit_test(test_sums),
+        cmocka_unit_test(test_only_what_there_is),
+    };
+    return cmocka_run_group_tests(tests, clone_set_up, clone_tear_down);
+}
