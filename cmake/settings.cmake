@@ -51,6 +51,7 @@ endfunction()
 
 # Makes a library of all layers, and of what they stand on, out of TARGET.
 function(ludus_put_layers target)
+  target_link_options(${target} PUBLIC $<TARGET_PROPERTY:lud_base,INTERFACE_LINK_OPTIONS>)
   foreach(layer base kernels sim agents learn render)
     target_sources(${target} PRIVATE $<TARGET_OBJECTS:lud_${layer}>)
     get_target_property(needed lud_${layer} INTERFACE_LINK_LIBRARIES)

@@ -22,6 +22,7 @@ typedef struct lud_cpu {
     bool has_bf16;      /* the processor multiplies such numbers */
     /* what the second of two pieces of work runs on, made when first needed; another for each nested pair */
     struct lud_cpu *halves, *next_half;
+    struct lud_second_thread *thread; /* of a half: what its work runs on; else null */
 } lud_cpu;
 
 /* Memory that starts at a multiple of `alignment` bytes, or at a large page where it is much larger than one:

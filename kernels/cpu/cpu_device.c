@@ -7,6 +7,7 @@
 #include "kernels/cpu/conv.h"
 #include "kernels/cpu/cpu_device.h"
 #include "kernels/cpu/products.h"
+#include "kernels/cpu/second_thread.h"
 
 static const lud_ops *choose_ops(const char **name, bool *has_bf16) {
     const char *limit = getenv("LUDUS_CPU");
@@ -59,6 +60,7 @@ static void cpu_destroy(lud_device *device) {
         cpu->halves = half->next_half;
         cpu_destroy(&half->device);
     }
+    lud_second_thread_destroy(cpu->thread);
     lud_cpu_conv_cache_destroy(cpu->conv_cache);
     free(device->workspace);
     free(cpu->product_scratch);
@@ -67,21 +69,37 @@ static void cpu_destroy(lud_device *device) {
     free(cpu);
 }
 
-/* A device for the second of two pieces of work. The first piece has the caller's own, and may itself run
- * two: a device in use is therefore not in the list. */
+/* A device and a thread for the second of two pieces of work. The first piece has the caller's own, and may
+ * itself run two: a device in use is therefore not in the list. Null when memory or threads are out. */
 static lud_cpu *half_take(lud_cpu *cpu) {
     lud_cpu *half = cpu->halves;
+    lud_device *device;
+    lud_error error;
     if (half) {
         cpu->halves = half->next_half;
         return half;
     }
-    lud_device *device;
-    lud_error error;
-    return cpu_create(1, 0, &device, &error) == LUD_OK ? (lud_cpu *)device : 0;
+    if (cpu_create(1, 0, &device, &error)) return NULL;
+    half = (lud_cpu *)device;
+    half->thread = lud_second_thread_create();
+    if (half->thread) return half;
+    cpu_destroy(device);
+    return NULL;
 }
 static void half_give(lud_cpu *cpu, lud_cpu *half) {
     half->next_half = cpu->halves;
     cpu->halves = half;
+}
+
+typedef struct second_work {
+    lud_device_work work;
+    lud_device *device;
+    void *context;
+} second_work;
+
+static void do_second(void *second) {
+    const second_work *s = second;
+    s->work(s->device, s->context);
 }
 
 static bool run_both(lud_device *device, lud_device_work first, void *first_context, lud_device_work second,
@@ -96,16 +114,11 @@ static bool run_both(lud_device *device, lud_device_work first, void *first_cont
     half->device.rows_apart = device->rows_apart;
     half->device.n_threads = n_threads / 2;
     device->n_threads = n_threads - n_threads / 2;
-    /* with three threads and more each piece has a team of its own */
-    const int levels = omp_get_active_level() + 2, most_levels = omp_get_max_active_levels();
-    if (n_threads > 2 && most_levels < levels) omp_set_max_active_levels(levels);
-#pragma omp parallel num_threads(2)
-    {
-        const int n = omp_get_num_threads(), self = omp_get_thread_num();
-        if (self == 0) first(device, first_context);
-        if (self == n - 1) second(&half->device, second_context);
-    }
-    if (n_threads > 2 && most_levels < levels) omp_set_max_active_levels(most_levels);
+    /* threads that stand in no team: with three threads and more each piece has a team of its own */
+    second_work other = {second, &half->device, second_context};
+    lud_second_thread_begin(half->thread, do_second, &other);
+    first(device, first_context);
+    lud_second_thread_finish(half->thread);
     device->n_threads = n_threads;
     const lud_error *failure = &half->device.failure;
     if (failure->status) lud_cpu_fail(device, failure->status, "%s", failure->text);

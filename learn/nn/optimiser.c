@@ -292,7 +292,7 @@ static int first_unreal(const lud_optimiser *optimiser) {
 
 /* Where the host can look at no cost: a gradient that is not finite has spoiled the weights by now, and is
  * the first that anybody sees of it. */
-static void check_norm(const lud_optimiser *optimiser, int index) {
+static void check_norm(const lud_optimiser *optimiser, lud_device *device, int index) {
     const group *g = &optimiser->groups[index];
     const double norm = lud_optimiser_norm(optimiser, index);
     if (isfinite(norm)) return;
@@ -302,15 +302,19 @@ static void check_norm(const lud_optimiser *optimiser, int index) {
              "in update %" PRIu64 " the gradient of %s became %s; try a smaller learning_rate or max_norm",
              g->updates, first < 0 ? "a group of weights" : optimiser->parameters->items[first].name,
              isnan(norm) ? "no number" : "infinite");
-    lud_device_keep(optimiser->parameters->device, &failure);
+    lud_device_keep(device, &failure);
+}
+
+void lud_optimiser_apply_on(lud_optimiser *optimiser, lud_device *device, int index) {
+    if (optimiser->parameters->real_bytes == sizeof(float))
+        apply_group_f32(optimiser, device, index);
+    else
+        apply_group_f64(optimiser, device, index);
+    if (device->backend->host_memory) check_norm(optimiser, device, index);
 }
 
 void lud_optimiser_apply(lud_optimiser *optimiser, int index) {
-    if (optimiser->parameters->real_bytes == sizeof(float))
-        apply_group_f32(optimiser, index);
-    else
-        apply_group_f64(optimiser, index);
-    if (optimiser->parameters->device->backend->host_memory) check_norm(optimiser, index);
+    lud_optimiser_apply_on(optimiser, optimiser->parameters->device, index);
 }
 
 void lud_optimiser_step(lud_optimiser *optimiser, int index, double lr) {

@@ -92,6 +92,9 @@ void lud_optimiser_step(lud_optimiser *optimiser, int group, double lr);
  * rates to the device, the second only queues operations. */
 void lud_optimiser_prepare(lud_optimiser *optimiser, int group, double lr);
 void lud_optimiser_apply(lud_optimiser *optimiser, int group);
+/* The same with the threads and scratch of one of the two devices of lud_device_run_both: groups share
+ * nothing but the scratch of low-rank matrices (lud_optimiser_records: there are none). */
+void lud_optimiser_apply_on(lud_optimiser *optimiser, lud_device *device, int group);
 /* Whether steps may be recorded. Not with low-rank parameters: their step sizes, projections and skipped
  * updates are decided on the host. */
 bool lud_optimiser_records(const lud_optimiser *optimiser);

@@ -58,8 +58,8 @@ static void NAME(clip_by)(lud_device *device, const LUD_OPS *ops, const real *li
     ops->map(device, (lud_map){LUD_MAP_CLAMP, 0.0, 1.0}, 1, scale, scale);
 }
 
-static void NAME(step_ranges)(lud_optimiser *optimiser, const group *g, const real *scale) {
-    lud_device *device = optimiser->parameters->device;
+static void NAME(step_ranges)(lud_optimiser *optimiser, lud_device *device, const group *g,
+                              const real *scale) {
     const LUD_OPS *ops = OPERATIONS(device);
     const lud_optimiser_options *o = &g->options;
     const lud_adam adam = {.beta1 = o->beta1,
@@ -193,8 +193,7 @@ static bool NAME(is_zero)(lud_optimiser *optimiser, const matrix *low) {
     return !(value > 0) && !(value != value);
 }
 
-static void NAME(apply_group)(lud_optimiser *optimiser, int index) {
-    lud_device *device = optimiser->parameters->device;
+static void NAME(apply_group)(lud_optimiser *optimiser, lud_device *device, int index) {
     const LUD_OPS *ops = OPERATIONS(device);
     const group *g = &optimiser->groups[index];
     real *squares = NAME(state_at)(optimiser, g->scalars + GROUP_SQUARES);
@@ -214,7 +213,7 @@ static void NAME(apply_group)(lud_optimiser *optimiser, int index) {
         NAME(clip_by)(device, ops, NAME(schedule_of)(optimiser, g) + GROUP_LIMIT, squares, norm, scale);
     else
         ops->clip_scale(device, g->options.max_norm, squares, norm, scale);
-    NAME(step_ranges)(optimiser, g, scale);
+    NAME(step_ranges)(optimiser, device, g, scale);
     for (int i = 0; i < optimiser->n_matrices; i++) {
         matrix *low = &optimiser->matrices[i];
         if (low->group != index) continue;

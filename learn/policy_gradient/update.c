@@ -18,11 +18,27 @@ static bool steps(const lud_update *u, int g) {
     return (pass != LUD_PPO_CRITIC && m->rows > 0.0) || (pass != LUD_PPO_POLICY && m->value_rows > 0.0);
 }
 
-/* A recorded piece: it calls operations and nothing else. */
-static void enqueue_steps(void *context) {
-    const lud_update *u = context;
-    for (int g = 0; g < u->n_groups; g++)
-        if (steps(u, g)) lud_optimiser_apply(u->optimiser, u->groups[g].group);
+static void enqueue_groups(const lud_update *u, lud_device *device, int first, int end) {
+    for (int g = first; g < end; g++)
+        if (steps(u, g)) lud_optimiser_apply_on(u->optimiser, device, u->groups[g].group);
+}
+static void enqueue_first_groups(lud_device *device, void *update) {
+    const lud_update *u = update;
+    enqueue_groups(u, device, 0, u->n_groups - 1);
+}
+static void enqueue_last_group(lud_device *device, void *update) {
+    const lud_update *u = update;
+    enqueue_groups(u, device, u->n_groups - 1, u->n_groups);
+}
+
+/* A recorded piece: it calls operations and nothing else. The last group is that of a critic, as large as
+ * what is before it. */
+static void enqueue_steps(void *update) {
+    lud_update *u = update;
+    if (u->n_groups > 1 && lud_optimiser_records(u->optimiser))
+        lud_device_run_both(u->ppo.device, enqueue_first_groups, u, enqueue_last_group, u);
+    else
+        enqueue_groups(u, u->ppo.device, 0, u->n_groups);
 }
 
 lud_status lud_update_create(lud_update *u, int64_t n_samples, int64_t max_rows, int64_t max_words,

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include <cmocka.h>
 
@@ -124,6 +125,33 @@ static void test_nested_pairs(void **state) {
     for (int k = 0; k < N; k++) free(expected[k].results);
 }
 
+/* Sleeps longer than anybody looks for the other, then counts. */
+static void sleep_and_count(lud_device *device, void *count) {
+    (void)device;
+    const struct timespec while_asleep = {.tv_nsec = 3000000};
+    nanosleep(&while_asleep, NULL);
+    ++*(int *)count;
+}
+static void count_at_once(lud_device *device, void *count) {
+    (void)device;
+    ++*(int *)count;
+}
+
+static void test_waiting(void **state) {
+    (void)state;
+    enum { TIMES = 20 };
+    static const lud_device_work works[2] = {sleep_and_count, count_at_once};
+    lud_device *device = open_cpu(2);
+    int counts[2] = {0};
+    for (int i = 0; i < TIMES; i++) {
+        lud_device_run_both(device, works[i & 1], &counts[0], works[i >> 1 & 1], &counts[1]);
+        assert_int_equal(counts[0], i + 1);
+        assert_int_equal(counts[1], i + 1);
+        if (i % 5 == 0) sleep_and_count(device, &(int){0}); /* the second thread falls asleep between two */
+    }
+    lud_device_close(device);
+}
+
 /* Nothing keeps the one piece from running because the other failed; each tells by its context. */
 typedef struct attempt {
     bool fails;
@@ -213,9 +241,11 @@ static void test_module_of_another_build(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_module_of_another_build), cmocka_unit_test(test_settings_stay),
-        cmocka_unit_test(test_both_halves), cmocka_unit_test(test_nested_pairs),
-        cmocka_unit_test(test_errors_of_either)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_module_of_another_build),
+                                       cmocka_unit_test(test_settings_stay),
+                                       cmocka_unit_test(test_both_halves),
+                                       cmocka_unit_test(test_nested_pairs),
+                                       cmocka_unit_test(test_waiting),
+                                       cmocka_unit_test(test_errors_of_either)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
