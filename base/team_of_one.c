@@ -6,6 +6,7 @@
  * several such a region is a plain call. The linker sends calls here (--wrap=GOMP_parallel, see
  * CMakeLists.txt); other compilers call another name. */
 #include <omp.h>
+#include <stdbool.h>
 
 typedef void region(void *shared);
 void __wrap_GOMP_parallel(region *body, void *shared, unsigned n_threads, unsigned flags);
@@ -14,9 +15,16 @@ void __wrap_GOMP_parallel(region *body, void *shared, unsigned n_threads, unsign
 __attribute__((weak)) void __real_GOMP_parallel(region *body, void *shared, unsigned n_threads,
                                                 unsigned flags);
 
+/* The library keeps one place for the loop that a thread in no team is in: regions inside such a region have
+ * teams. */
+static _Thread_local bool inside;
+
 void __wrap_GOMP_parallel(region *body, void *shared, unsigned n_threads, unsigned flags) {
-    if (n_threads == 1 && omp_get_num_threads() == 1)
-        body(shared);
-    else
+    if (n_threads != 1 || inside || omp_get_num_threads() != 1) {
         __real_GOMP_parallel(body, shared, n_threads, flags);
+        return;
+    }
+    inside = true;
+    body(shared);
+    inside = false;
 }

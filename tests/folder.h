@@ -10,9 +10,23 @@ static inline int remove_folder(const char *folder) {
     return system(command);
 }
 
-/* Defines `folder`, which becomes its path, and set_up and tear_down for the group of tests. */
+/* folder/name; the last PATHS of them are there at a time. */
+static inline const char *path_in(const char *folder, const char *name) {
+    enum { PATHS = 64, LENGTH = 512 };
+    static char paths[PATHS][LENGTH];
+    static int next;
+    char *path = paths[next++ % PATHS];
+    snprintf(path, LENGTH, "%s/%s", folder, name);
+    return path;
+}
+
+/* Defines `folder`, which becomes its path, in_folder(name), and set_up and tear_down for the group of tests.
+ */
 #define TEST_FOLDER(pattern)                                                                                 \
     static char folder[] = pattern;                                                                          \
+    static inline const char *in_folder(const char *name) {                                                  \
+        return path_in(folder, name);                                                                        \
+    }                                                                                                        \
     static int set_up(void **state) {                                                                        \
         (void)state;                                                                                         \
         return mkdtemp(folder) ? 0 : -1;                                                                     \

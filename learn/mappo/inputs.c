@@ -293,24 +293,41 @@ static float *write_agent(const lud_mappo_inputs *inputs, const void *const *par
     return to;
 }
 
+/* Rows that are observed. */
+typedef struct observing {
+    lud_mappo_inputs *inputs;
+    const void *const *parts;
+    const int32_t *place, *agent;
+    int64_t first, end, n_edges; /* n_edges: of the rows before them, then of them too */
+} observing;
+
+static int64_t row_of(const observing *o, int64_t i) {
+    return (int64_t)o->place[i] * o->inputs->shape->n_agents + o->agent[i];
+}
+
 /* Numbers of agent's own observation, then of the others in order of their numbers, going round. */
-static void observe_vectors(lud_mappo_inputs *inputs, const void *const *parts, int64_t n,
-                            const int32_t *place, const int32_t *agent) {
+static void observe_vectors(const observing *o) {
+    lud_mappo_inputs *inputs = o->inputs;
     const lud_mappo_shape *shape = inputs->shape;
     float *own = inputs->items[LUD_MAPPO_OBSERVATION].host, *shared = inputs->items[LUD_MAPPO_SHARED].host;
     if (!own) return;
-    for (int64_t i = 0; i < n; i++) {
+    for (int64_t i = o->first; i < o->end; i++) {
         float *to = shared + i * shape->shared;
-        write_agent(inputs, parts, place[i], agent[i], true, own + i * shape->observation);
+        write_agent(inputs, o->parts, o->place[i], o->agent[i], true, own + i * shape->observation);
         memcpy(to, own + i * shape->observation, (size_t)shape->observation * sizeof *to);
         to += shape->observation;
         for (int k = 1; k < shape->n_agents && shape->centralised; k++)
-            to = write_agent(inputs, parts, place[i], (agent[i] + k) % shape->n_agents, false, to);
+            to = write_agent(inputs, o->parts, o->place[i], (o->agent[i] + k) % shape->n_agents, false, to);
     }
 }
 
-static void observe_graph(lud_mappo_inputs *inputs, const void *const *parts, int64_t n, const int32_t *place,
-                          const int32_t *agent) {
+/* Where the edges of an environment's graph begin, node by node, and their number behind. */
+static const int32_t *edges_of(const lud_mappo_shape *shape, const void *const *parts, int64_t place) {
+    return (const int32_t *)parts[shape->edge_begin] + place * (shape->n_nodes + 1);
+}
+
+static void observe_graph(observing *o) {
+    lud_mappo_inputs *inputs = o->inputs;
     const lud_mappo_shape *shape = inputs->shape;
     const int64_t v = shape->n_nodes, most = v * (v - 1);
     float *nodes = inputs->items[LUD_MAPPO_NODES].host;
@@ -318,39 +335,61 @@ static void observe_graph(lud_mappo_inputs *inputs, const void *const *parts, in
     int32_t *types = inputs->items[LUD_MAPPO_TYPES].host, *ego = inputs->items[LUD_MAPPO_EGO].host;
     int32_t *offsets = inputs->items[LUD_MAPPO_NODE_OFFSETS].host;
     int32_t *source = inputs->items[LUD_MAPPO_EDGE_SOURCE].host;
-    int64_t n_edges = 0;
-    for (int64_t i = 0; i < n; i++) {
-        const int64_t row = (int64_t)place[i] * shape->n_agents + agent[i];
-        const float *seen = (const float *)parts[shape->nodes] + row * v * LUD_MAPPO_NODE_WIDTH;
+    for (int64_t i = o->first; i < o->end && ego; i++) {
+        const float *seen = (const float *)o->parts[shape->nodes] + row_of(o, i) * v * LUD_MAPPO_NODE_WIDTH;
         if (nodes)
             for (int64_t k = 0; k < v; k++, seen += LUD_MAPPO_NODE_WIDTH) {
                 memcpy(nodes + (i * v + k) * LUD_MAPPO_NODE_NUMBERS, seen,
                        LUD_MAPPO_NODE_NUMBERS * sizeof *seen);
                 types[i * v + k] = (int32_t)seen[LUD_MAPPO_NODE_NUMBERS];
             }
-        const int32_t *begin = (const int32_t *)parts[shape->edge_begin] + (int64_t)place[i] * (v + 1);
-        const int32_t *from = (const int32_t *)parts[shape->edge_source] + (int64_t)place[i] * most;
-        memcpy(length + n_edges, (const float *)parts[shape->edge_length] + (int64_t)place[i] * most,
+        const int32_t *begin = edges_of(shape, o->parts, o->place[i]);
+        const int32_t *from = (const int32_t *)o->parts[shape->edge_source] + (int64_t)o->place[i] * most;
+        memcpy(length + o->n_edges, (const float *)o->parts[shape->edge_length] + (int64_t)o->place[i] * most,
                (size_t)begin[v] * sizeof *length);
-        for (int64_t k = 0; k < v; k++) offsets[i * v + k] = (int32_t)n_edges + begin[k];
-        for (int32_t k = 0; k < begin[v]; k++) source[n_edges + k] = from[k] + (int32_t)(i * v);
-        n_edges += begin[v];
-        ego[i] = (int32_t)(i * v) + agent[i]; /* agents are the first entities */
+        for (int64_t k = 0; k < v; k++) offsets[i * v + k] = (int32_t)o->n_edges + begin[k];
+        for (int32_t k = 0; k < begin[v]; k++) source[o->n_edges + k] = from[k] + (int32_t)(i * v);
+        o->n_edges += begin[v];
+        ego[i] = (int32_t)(i * v) + o->agent[i]; /* agents are the first entities */
     }
-    offsets[n * v] = (int32_t)n_edges;
-    lud_mappo_inputs_set_edges(inputs, n * v, n_edges);
 }
 
 /* One of the world's descriptions of all entities, as it stands. */
-static void observe_entities(lud_mappo_inputs *inputs, const void *const *parts, lud_mappo_input input,
-                             int part, int64_t n, const int32_t *place, const int32_t *agent) {
-    float *to = inputs->items[input].host;
+static void observe_entities(const observing *o, lud_mappo_input input, int part) {
+    float *to = o->inputs->items[input].host;
     if (!to) return;
-    const int64_t width = node_rows(inputs->shape) * LUD_MAPPO_NODE_WIDTH;
-    for (int64_t i = 0; i < n; i++) {
-        const int64_t row = (int64_t)place[i] * inputs->shape->n_agents + agent[i];
-        memcpy(to + i * width, (const float *)parts[part] + row * width, (size_t)width * sizeof *to);
+    const int64_t width = node_rows(o->inputs->shape) * LUD_MAPPO_NODE_WIDTH;
+    for (int64_t i = o->first; i < o->end; i++)
+        memcpy(to + i * width, (const float *)o->parts[part] + row_of(o, i) * width,
+               (size_t)width * sizeof *to);
+}
+
+/* Words of a grid, and which choices there are. */
+static void observe_words(const observing *o) {
+    const lud_mappo_shape *shape = o->inputs->shape;
+    int32_t *cells = o->inputs->items[LUD_MAPPO_CELLS].host;
+    uint8_t *choices = o->inputs->choices;
+    const int64_t n_cells = shape->grid_height * shape->grid_width, width = shape->n_discrete;
+    for (int64_t i = o->first; i < o->end; i++) {
+        if (cells)
+            memcpy(cells + i * n_cells,
+                   (const int32_t *)o->parts[shape->grid] +
+                       (shape->grid_per_agent ? row_of(o, i) : o->place[i]) * n_cells,
+                   (size_t)n_cells * sizeof *cells);
+        if (choices)
+            memcpy(choices + i * width, (const uint8_t *)o->parts[shape->choices] + row_of(o, i) * width,
+                   (size_t)width);
     }
+}
+
+static void observe_rows(lud_device *device, void *rows) {
+    observing *o = rows;
+    (void)device;
+    observe_vectors(o);
+    observe_words(o);
+    observe_graph(o);
+    observe_entities(o, LUD_MAPPO_DISTURBANCE, o->inputs->shape->disturbance);
+    observe_entities(o, LUD_MAPPO_EVERYTHING, o->inputs->shape->nodes);
 }
 
 /* Edges that end nowhere, up to a multiple of a sixteenth of what there could be. Returns the number. */
@@ -383,26 +422,24 @@ void lud_mappo_inputs_set_edges(lud_mappo_inputs *inputs, int64_t n_nodes, int64
 
 void lud_mappo_inputs_observe(lud_mappo_inputs *inputs, const void *const *parts, int64_t n,
                               const int32_t *place, const int32_t *agent) {
-    const lud_mappo_shape *shape = inputs->shape;
+    enum { HALVED = 64 }; /* rows that are worth a second thread */
+    const bool graph = inputs->items[LUD_MAPPO_EGO].host;
     assert(n <= inputs->max_rows);
     inputs->n = n;
-    observe_vectors(inputs, parts, n, place, agent);
-    int32_t *cells = inputs->items[LUD_MAPPO_CELLS].host;
-    const int64_t n_cells = shape->grid_height * shape->grid_width;
-    for (int64_t i = 0; cells && i < n; i++) {
-        const int64_t row = shape->grid_per_agent ? (int64_t)place[i] * shape->n_agents + agent[i] : place[i];
-        memcpy(cells + i * n_cells, (const int32_t *)parts[shape->grid] + row * n_cells,
-               (size_t)n_cells * sizeof *cells);
-    }
-    const int64_t width = shape->n_discrete;
-    for (int64_t i = 0; inputs->choices && i < n; i++)
-        memcpy(inputs->choices + i * width,
-               (const uint8_t *)parts[shape->choices] +
-                   ((int64_t)place[i] * shape->n_agents + agent[i]) * width,
-               (size_t)width);
-    if (inputs->items[LUD_MAPPO_EGO].host) observe_graph(inputs, parts, n, place, agent);
-    observe_entities(inputs, parts, LUD_MAPPO_DISTURBANCE, shape->disturbance, n, place, agent);
-    observe_entities(inputs, parts, LUD_MAPPO_EVERYTHING, shape->nodes, n, place, agent);
+    observing halves[2] = {{inputs, parts, place, agent, .end = n < HALVED ? n : n / 2}};
+    halves[1] = halves[0];
+    halves[1].first = halves[0].end;
+    halves[1].end = n;
+    for (int64_t i = 0; graph && i < halves[0].end; i++)
+        halves[1].n_edges += edges_of(inputs->shape, parts, place[i])[inputs->shape->n_nodes];
+    if (halves[1].first < n)
+        lud_device_run_both(inputs->device, observe_rows, &halves[0], observe_rows, &halves[1]);
+    else
+        observe_rows(inputs->device, &halves[0]);
+    if (!graph) return;
+    const int64_t n_nodes = n * inputs->shape->n_nodes;
+    ((int32_t *)inputs->items[LUD_MAPPO_NODE_OFFSETS].host)[n_nodes] = (int32_t)halves[1].n_edges;
+    lud_mappo_inputs_set_edges(inputs, n_nodes, halves[1].n_edges);
 }
 
 static lud_status check_edges(const lud_mappo_shape *shape, const int32_t *begin, const int32_t *source,

@@ -17,12 +17,6 @@
 
 TEST_FOLDER("/tmp/ludus-memory-XXXXXX")
 
-static const char *in_folder(const char *name) {
-    static char path[128];
-    snprintf(path, sizeof path, "%s/%s", folder, name);
-    return path;
-}
-
 static lud_arena *arena_or_null(lud_error *error) {
     lud_arena *arena = lud_arena_create(0);
     if (!arena) lud_no_memory(error, "the test's arena");

@@ -69,8 +69,31 @@ static void test_regions_inside_a_region_of_one(void **state) {
     }
 }
 
+/* Loops whose iterations are handed out one by one, inside each other. */
+static void test_loops_inside_loops(void **state) {
+    (void)state;
+    int times[N][N] = {{0}}, met[2] = {0};
+#pragma omp parallel num_threads(1)
+    {
+        met[0]++; /* else the compiler joins region and loop */
+#pragma omp for schedule(dynamic, 1)
+        for (int i = 0; i < N; i++) {
+#pragma omp parallel num_threads(1)
+            {
+                met[1]++;
+#pragma omp for schedule(dynamic, 1)
+                for (int j = 0; j < N; j++) times[i][j]++;
+            }
+        }
+    }
+    assert_int_equal(met[0], 1);
+    assert_int_equal(met[1], N);
+    for (int i = 0; i < N * N; i++) assert_int_equal(times[i / N][i % N], 1);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_regions), cmocka_unit_test(test_inside_a_team),
-                                       cmocka_unit_test(test_regions_inside_a_region_of_one)};
+                                       cmocka_unit_test(test_regions_inside_a_region_of_one),
+                                       cmocka_unit_test(test_loops_inside_loops)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -14,6 +14,7 @@
 #include "base/file.h"
 #include "base/options/tree.h"
 #include "base/text.h"
+#include "written.h"
 
 static lud_arena *arena;
 
@@ -450,28 +451,21 @@ static void test_set(void **state) {
     assert_non_null(strstr(error.text, "--set x=[1: expected YAML, found a syntax error"));
 }
 
-static void put(const char *folder, const char *name, const char *text) {
-    char path[512];
-    lud_error error = {0};
-    snprintf(path, sizeof path, "%s/%s", folder, name);
-    if (lud_file_write(path, text, strlen(text), &error)) fail_msg("%s", error.text);
-}
-
 static void test_include(void **state) {
     (void)state;
     char folder[] = "/tmp/ludus-tree-XXXXXX", path[512], expected[1200];
     assert_non_null(mkdtemp(folder));
-    put(folder, "base.yaml", "a: {x: 1, y: 2}\nb: [1, 2]\nc: keep\n");
-    put(folder, "more.yaml", "a: {y: bad}\n");
-    put(folder, "top.yaml", "include: base.yaml\na: {y: 3, z: 4}\nb: [9]\n");
-    put(folder, "two.yaml", "include: [base.yaml, more.yaml]\n");
-    put(folder, "loop.yaml", "include: pool.yaml\n");
-    put(folder, "pool.yaml", "include: ./loop.yaml\n");
-    put(folder, "lost.yaml", "\ninclude: none.yaml\n");
-    put(folder, "list.yaml", "[1]\n");
-    put(folder, "uselist.yaml", "include: list.yaml\n");
-    put(folder, "wrong.yaml", "include: {a: b}\n");
-    put(folder, "nothing.yaml", "include: []\n");
+    write_in(folder, "base.yaml", "a: {x: 1, y: 2}\nb: [1, 2]\nc: keep\n");
+    write_in(folder, "more.yaml", "a: {y: bad}\n");
+    write_in(folder, "top.yaml", "include: base.yaml\na: {y: 3, z: 4}\nb: [9]\n");
+    write_in(folder, "two.yaml", "include: [base.yaml, more.yaml]\n");
+    write_in(folder, "loop.yaml", "include: pool.yaml\n");
+    write_in(folder, "pool.yaml", "include: ./loop.yaml\n");
+    write_in(folder, "lost.yaml", "\ninclude: none.yaml\n");
+    write_in(folder, "list.yaml", "[1]\n");
+    write_in(folder, "uselist.yaml", "include: list.yaml\n");
+    write_in(folder, "wrong.yaml", "include: {a: b}\n");
+    write_in(folder, "nothing.yaml", "include: []\n");
     lud_tree *root;
     lud_error error = {0};
     snprintf(path, sizeof path, "%s/top.yaml", folder);
@@ -514,13 +508,13 @@ static void test_include(void **state) {
         char name[32], body[100];
         snprintf(name, sizeof name, "chain%d.yaml", i);
         snprintf(body, sizeof body, "include: chain%d.yaml\n", i + 1);
-        put(folder, name, body);
+        write_in(folder, name, body);
         snprintf(name, sizeof name, "tree%d.yaml", i);
         if (i < 12)
             snprintf(body, sizeof body, "include: [tree%d.yaml, tree%d.yaml]\n", i + 1, i + 1);
         else
             snprintf(body, sizeof body, "a: 1\n");
-        put(folder, name, body);
+        write_in(folder, name, body);
     }
     snprintf(path, sizeof path, "%s/chain0.yaml", folder);
     assert_int_equal(lud_tree_read_file(arena, path, NULL, &root, &error), LUD_ERROR_INPUT);

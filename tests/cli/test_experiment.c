@@ -21,14 +21,6 @@
 
 TEST_FOLDER("/tmp/ludus-experiment-XXXXXX")
 
-static const char *in_folder(const char *name) {
-    static char path[64][256];
-    static int k;
-    k = (k + 1) % 64;
-    snprintf(path[k], sizeof path[k], "%s/%s", folder, name);
-    return path[k];
-}
-
 static const char *write_file(const char *name, const char *text) {
     lud_error error = {0};
     const char *path = in_folder(name);

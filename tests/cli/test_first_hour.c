@@ -13,6 +13,7 @@
 
 #include "base/file.h"
 #include "cli/support_program.h"
+#include "folder.h"
 
 #define RESCUE LUDUS_SOURCE_DIR "/scenarios/multigrid/rescue.yaml"
 #define KEY    LUDUS_SOURCE_DIR "/scenarios/empo/fetch_the_key.yaml"
@@ -22,11 +23,7 @@
 static char folder[] = "/tmp/ludus-first-hour-XXXXXX";
 
 static const char *in_folder(const char *name) {
-    static char paths[8][96];
-    static int next;
-    char *path = paths[next++ % 8];
-    snprintf(path, sizeof *paths, "%s/%s", folder, name);
-    return path;
+    return path_in(folder, name);
 }
 
 static void assert_contains(const char *text, const char *part) {

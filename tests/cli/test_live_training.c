@@ -11,15 +11,12 @@
 
 #include "base/file.h"
 #include "cli/support_program.h"
+#include "folder.h"
 
 static char folder[] = "/tmp/ludus-live-XXXXXX";
 
 static const char *in_folder(const char *name) {
-    static char path[16][256];
-    static int k;
-    k = (k + 1) % 16;
-    snprintf(path[k], sizeof path[k], "%s/%s", folder, name);
-    return path[k];
+    return path_in(folder, name);
 }
 
 static const char scenario[] =

@@ -27,14 +27,6 @@ static void check(program_result r, int exit_code, const char *message) {
     program_free(&r);
 }
 
-static const char *in_folder(const char *name) {
-    static char path[32][128];
-    static int next;
-    char *own = path[next++ % 32];
-    snprintf(own, sizeof path[0], "%s/%s", folder, name);
-    return own;
-}
-
 /* Each would go on for hours; a signal that waits for the program ends it with what a shell expects. */
 static void signals_end_what_is_long(void **state) {
     (void)state;

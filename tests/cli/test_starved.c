@@ -78,7 +78,7 @@ typedef struct outcome {
     long asked;
 } outcome;
 
-static const char *in_folder(char path[256], const char *name) {
+static const char *place(char path[256], const char *name) {
     snprintf(path, 256, "%s/%s", folder, name);
     return path;
 }
@@ -96,7 +96,7 @@ static void put(char *command, size_t capacity, const char *pattern, const char 
             continue;
         }
         char path[256];
-        n += (size_t)snprintf(command + n, capacity - n, "%s", names[k] ? in_folder(path, names[k]) : own);
+        n += (size_t)snprintf(command + n, capacity - n, "%s", names[k] ? place(path, names[k]) : own);
         pattern += strlen(words[k]);
     }
     command[n] = 0;
@@ -155,14 +155,14 @@ static outcome run_case(int c, const char *own, long starve, char command[2048])
     lud_text text = {0};
     put(command, 2048, cases[c].command, own);
     if (strstr(cases[c].command, "@/")) assert_int_equal(lud_folder_make(own, NULL), LUD_OK);
-    in_folder(counted, "count");
+    place(counted, "count");
     unlink(counted);
     /* a minute is for ever: a library that waits for itself is ended, and tells who it is */
     snprintf(words, sizeof words,
              "cd " LUDUS_SOURCE_DIR " && timeout -s ABRT 60 env OMP_WAIT_POLICY=passive OMP_NUM_THREADS=1 "
              "LUDUS_STARVE=%ld LUDUS_STARVE_COUNT=%s LD_PRELOAD=" LUDUS_BINARY_DIR
              "/starve.so " LUDUS_BINARY_DIR "/ludus %s 2>%s",
-             starve, counted, command, in_folder(path, "errors"));
+             starve, counted, command, place(path, "errors"));
     FILE *pipe = popen(words, "r");
     assert_non_null(pipe);
     char part[4096];
@@ -194,7 +194,7 @@ static outcome run_case(int c, const char *own, long starve, char command[2048])
 static int check_who_died(const char *command, long at, int exit_code) {
     char path[256];
     lud_text text = {0};
-    describe(in_folder(path, "errors"), "errors.json", &text);
+    describe(place(path, "errors"), "errors.json", &text);
     const char *died = text.bytes ? strstr(text.bytes, "starve: died in ") : NULL;
     const bool own = died && strncmp(died + strlen("starve: died in "), "ludus\n", strlen("ludus\n")) == 0;
     if (own || getenv("LUDUS_STARVED"))
@@ -213,11 +213,11 @@ static void never_success_with_something_missing(void **state) {
         char command[2048], own[256], name[64];
         int own_told = 0, own_whole = 0, own_ended = 0;
         snprintf(name, sizeof name, "%d-0", c);
-        outcome expected = run_case(c, in_folder(own, name), 0, command);
+        outcome expected = run_case(c, place(own, name), 0, command);
         if (expected.exit_code || expected.asked == 0) {
             char path[256];
             lud_text told_by = {0};
-            describe(in_folder(path, "errors"), "errors.json", &told_by);
+            describe(place(path, "errors"), "errors.json", &told_by);
             fail_msg("%s: exit code %d, %ld allocations: %s", command, expected.exit_code, expected.asked,
                      told_by.bytes);
         }
@@ -226,7 +226,7 @@ static void never_success_with_something_missing(void **state) {
             const long at =
                 1 + (long)lud_below(lud_draw(key, 0, 0, LUD_PURPOSE_USER, 0).v[0], (uint32_t)expected.asked);
             snprintf(name, sizeof name, "%d-x", c); /* as long as the one before */
-            outcome o = run_case(c, in_folder(own, name), at, command);
+            outcome o = run_case(c, place(own, name), at, command);
             if (o.exit_code == 0) {
                 own_whole++;
                 if (strcmp(o.text, expected.text) != 0) {

@@ -24,14 +24,6 @@
 
 TEST_FOLDER("/tmp/ludus-sweep-XXXXXX")
 
-static const char *in_folder(const char *name) {
-    static char path[64][400];
-    static int k;
-    k = (k + 1) % 64;
-    snprintf(path[k], sizeof path[k], "%s/%s", folder, name);
-    return path[k];
-}
-
 static char *read_file(const char *name) {
     static char text[4][16384];
     static int k;

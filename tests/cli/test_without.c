@@ -16,14 +16,6 @@
 
 TEST_FOLDER("/tmp/ludus-without-XXXXXX")
 
-static const char *in_folder(const char *name) {
-    static char path[16][256];
-    static int k;
-    k = (k + 1) % 16;
-    snprintf(path[k], sizeof path[k], "%s/%s", folder, name);
-    return path[k];
-}
-
 #define WITHOUT(what, ...)                                                                                   \
     program_run_copy(LUDUS_BINARY_DIR "/ludus_without_" what, (const char *const[]){__VA_ARGS__, NULL})
 

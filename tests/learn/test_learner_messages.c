@@ -14,25 +14,19 @@
 #include "learn/learner.h"
 #include "learn/store/checkpoint.h"
 #include "sim/scenario.h"
+#include "written.h"
 
 static char folder[] = "/tmp/ludus-learners-XXXXXX";
 static lud_device *device;
 
-static void put(const char *name, const char *text) {
-    char path[128];
-    lud_error error = {0};
-    snprintf(path, sizeof path, "%s/%s", folder, name);
-    if (lud_file_write(path, text, strlen(text), &error)) fail_msg("%s", error.text);
-}
-
 static int set_up(void **state) {
     (void)state;
     if (!mkdtemp(folder) || lud_device_open("cpu", 1, &device, NULL)) return -1;
-    put("pairs.txt", "p(a,b)\nq(b,c)\n");
-    put("single.txt", "r(a)\np(b,c)\n");
-    put("nothing.txt", "% no facts\n");
-    put("rules.txt", "q(X,Y) :- p(X,Y)\n");
-    put("queries.txt", "q(a,b)\n");
+    write_in(folder, "pairs.txt", "p(a,b)\nq(b,c)\n");
+    write_in(folder, "single.txt", "r(a)\np(b,c)\n");
+    write_in(folder, "nothing.txt", "% no facts\n");
+    write_in(folder, "rules.txt", "q(X,Y) :- p(X,Y)\n");
+    write_in(folder, "queries.txt", "q(a,b)\n");
     return 0;
 }
 

@@ -26,12 +26,6 @@ TEST_FOLDER("/tmp/ludus-levels-XXXXXX")
 
 enum { KEY = 77 };
 
-static const char *in_folder(const char *name) {
-    static char path[128];
-    snprintf(path, sizeof path, "%s/%s", folder, name);
-    return path;
-}
-
 static off_t size_of(const char *path) {
     struct stat file;
     assert_int_equal(stat(path, &file), 0);

@@ -17,6 +17,7 @@
 #include "learn/clone/options.h"
 #include "learn/empo/exact/options.h"
 #include "learn/runs/carried.h"
+#include "written.h"
 
 TEST_FOLDER("/tmp/ludus-carried-XXXXXX")
 
@@ -28,17 +29,6 @@ static const char scenario_text[] =
     "learner:\n  type: empo-exact\n  habit: {type: script, file: own/moves.yaml}\n"
     "  belief: {type: script, file: nowhere.yaml}\n";
 static const char moves[] = "actions: [still]\n", others[] = "actions: [forward]\n";
-
-static const char *in_folder(const char *name) {
-    static char path[512];
-    snprintf(path, sizeof path, "%s/%s", folder, name);
-    return path;
-}
-
-static void put(const char *name, const char *text) {
-    lud_error error = {0};
-    if (lud_file_write(in_folder(name), text, strlen(text), &error)) fail_msg("%s", error.text);
-}
 
 static void holds(const char *name, const char *expected) {
     lud_arena *arena = lud_arena_create(0);
@@ -90,9 +80,9 @@ static void what_is_named_is_taken_along(void **state) {
     (void)state;
     assert_int_equal(mkdir(in_folder("own"), 0700), 0);
     assert_int_equal(mkdir(in_folder("run"), 0700), 0);
-    put("moves.yaml", moves);
-    put("own/moves.yaml", others);
-    put("s.yaml", scenario_text);
+    write_in(folder, "moves.yaml", moves);
+    write_in(folder, "own/moves.yaml", others);
+    write_in(folder, "s.yaml", scenario_text);
     carry c = take_along("s.yaml", NULL, &lud_empo_exact_table, "run", false);
     assert_int_equal(c.carried.n, 2);
     const char *acts = named(c.root, "policies", "human"), *habit = named(c.root, "learner", "habit");
@@ -156,19 +146,19 @@ static void going_on_overwrites_nothing(void **state) {
     make_folder("trained");
     make_folder("trained/files");
     make_folder("again");
-    put("moves.yaml", moves);
-    put("acting.yaml", acting_text);
-    put("trained/scenario.yaml", scenario_text);
-    put("trained/policy.safetensors", long_text('1'));
-    put("trained/checkpoint.safetensors", "from which training goes on");
-    put("trained/metrics.csv", "a table");
-    put("trained/files/map.txt", "one");
+    write_in(folder, "moves.yaml", moves);
+    write_in(folder, "acting.yaml", acting_text);
+    write_in(folder, "trained/scenario.yaml", scenario_text);
+    write_in(folder, "trained/policy.safetensors", long_text('1'));
+    write_in(folder, "trained/checkpoint.safetensors", "from which training goes on");
+    write_in(folder, "trained/metrics.csv", "a table");
+    write_in(folder, "trained/files/map.txt", "one");
     make_folder("again/files");
     char begun[96], begun_file[128];
     snprintf(begun, sizeof begun, "again/files/trained.partial-%ld", number_of_none());
     make_folder(begun);
     snprintf(begun_file, sizeof begun_file, "%s/scenario.yaml", begun);
-    put(begun_file, scenario_text);
+    write_in(folder, begun_file, scenario_text);
 
     go_on(run, file);
     assert_string_equal(run, "files/trained");
@@ -185,8 +175,8 @@ static void going_on_overwrites_nothing(void **state) {
     assert_string_equal(run, "files/trained");
     assert_string_equal(file, "files/moves.yaml");
 
-    put("trained/policy.safetensors", long_text('2'));
-    put("moves.yaml", others);
+    write_in(folder, "trained/policy.safetensors", long_text('2'));
+    write_in(folder, "moves.yaml", others);
     go_on(run, file);
     assert_string_equal(run, "files/trained-2");
     assert_string_equal(file, "files/moves-2.yaml");
@@ -195,8 +185,8 @@ static void going_on_overwrites_nothing(void **state) {
     holds("again/files/moves.yaml", moves);
     holds("again/files/moves-2.yaml", others);
 
-    put("trained/files/map.txt", "two"); /* in a folder within */
-    put("moves.yaml", moves);
+    write_in(folder, "trained/files/map.txt", "two"); /* in a folder within */
+    write_in(folder, "moves.yaml", moves);
     go_on(run, file);
     assert_string_equal(run, "files/trained-3");
     assert_string_equal(file, "files/moves.yaml");
@@ -216,7 +206,7 @@ static void going_on_overwrites_nothing(void **state) {
     assert_int_equal(rename(in_folder("again/files"), left), 0);
     make_folder("again/files");
     make_folder("again/files/moves.yaml");
-    put("again/files/trained", "a file");
+    write_in(folder, "again/files/trained", "a file");
     go_on(run, file);
     assert_string_equal(run, "files/trained-2");
     assert_string_equal(file, "files/moves-2.yaml");
@@ -228,17 +218,17 @@ static void runs_are_named_by_their_files(void **state) {
     (void)state;
     make_folder("best");
     make_folder("named");
-    put("best/scenario.yaml", scenario_text);
-    put("best/policy.safetensors", "the best");
-    put("best/checkpoint.safetensors", "the last");
-    put("alone.safetensors", "of no RUN");
+    write_in(folder, "best/scenario.yaml", scenario_text);
+    write_in(folder, "best/policy.safetensors", "the best");
+    write_in(folder, "best/checkpoint.safetensors", "the last");
+    write_in(folder, "alone.safetensors", "of no RUN");
     const char *const policies[] = {
         "policies={human: {type: run, run: best/checkpoint.safetensors}}",
         ("policies={human: {type: run, run: best}, robot: {type: run, run: best/checkpoint.safetensors}, "
          "other: {type: run, run: best/checkpoint.safetensors}, 0: {type: run, run: alone.safetensors}, "
          "1: {type: run, run: best/policy.safetensors}}"),
     };
-    put("two.yaml", acting_text);
+    write_in(folder, "two.yaml", acting_text);
     for (int named_by = 0; named_by < 2; named_by++)
         for (int again = 0; again < 2; again++) {
             carry c = take_along("two.yaml", policies[named_by], NULL, "named", true);
@@ -266,9 +256,9 @@ static void folders_of_data_are_taken_along(void **state) {
     make_folder("set");
     make_folder("set/data");
     make_folder("cloned");
-    put("set/data/main_data.hdf5", "episodes");
-    put("more.h5", "more episodes");
-    put("clone.yaml", scenario_text);
+    write_in(folder, "set/data/main_data.hdf5", "episodes");
+    write_in(folder, "more.h5", "more episodes");
+    write_in(folder, "clone.yaml", scenario_text);
     const char *learner = "learner={type: clone, data: [set, more.h5, nowhere]}";
     carry c = take_along("clone.yaml", learner, &lud_clone_option_table, "cloned", false);
     const lud_tree *data = lud_tree_find(lud_tree_find(c.root, "learner"), "data")->child;

@@ -11,19 +11,9 @@
 #include "base/file.h"
 #include "folder.h"
 #include "learn/runs/settings.h"
+#include "written.h"
 
 TEST_FOLDER("/tmp/ludus-settings-XXXXXX")
-
-static const char *in_folder(const char *name) {
-    static char path[512];
-    snprintf(path, sizeof path, "%s/%s", folder, name);
-    return path;
-}
-
-static void put(const char *name, const char *text) {
-    lud_error error = {0};
-    if (lud_file_write(in_folder(name), text, strlen(text), &error)) fail_msg("%s", error.text);
-}
 
 static const char *key_of(const char *configuration) {
     static char keys[8][LUD_KEY_BYTES]; /* several are compared */
@@ -90,29 +80,29 @@ static void keys_are_of_files(void **state) {
     char first[LUD_KEY_BYTES], now[LUD_KEY_BYTES];
     strcpy(first, key_of(text)); /* nothing is there */
     assert_int_equal(mkdir(in_folder("files"), 0700), 0);
-    put("files/list.txt", "one");
+    write_in(folder, "files/list.txt", "one");
     strcpy(now, key_of(text));
     assert_string_not_equal(now, first);
     strcpy(first, now);
-    put("files/list.txt", "two");
+    write_in(folder, "files/list.txt", "two");
     assert_string_not_equal(key_of(text), first);
-    put("files/list.txt", "one");
+    write_in(folder, "files/list.txt", "one");
     assert_string_equal(key_of(text), first);
 
     assert_int_equal(mkdir(in_folder("files/a"), 0700), 0);
     assert_int_equal(mkdir(in_folder("files/a/within"), 0700), 0);
     strcpy(first, key_of(text));
-    put("files/a/within/b", "1");
-    put("files/a/c", "2");
+    write_in(folder, "files/a/within/b", "1");
+    write_in(folder, "files/a/c", "2");
     strcpy(now, key_of(text));
     assert_string_not_equal(now, first);
-    put("files/a/.hidden", "x");
-    put("files/other", "x");
-    put("beside", "x");
+    write_in(folder, "files/a/.hidden", "x");
+    write_in(folder, "files/other", "x");
+    write_in(folder, "beside", "x");
     assert_string_equal(key_of(text), now);
-    put("files/a/within/b", "3");
+    write_in(folder, "files/a/within/b", "3");
     assert_string_not_equal(key_of(text), now);
-    put("files/a/within/b", "1");
+    write_in(folder, "files/a/within/b", "1");
     char from[512], to[512];
     snprintf(from, sizeof from, "%s", in_folder("files/a/c"));
     snprintf(to, sizeof to, "%s", in_folder("files/a/d"));
@@ -122,9 +112,9 @@ static void keys_are_of_files(void **state) {
     /* files elsewhere are not looked at */
     const char *const elsewhere[] = {"learner: {start: files/../beside}\n", "learner: {start: beside}\n"};
     for (int i = 0; i < 2; i++) {
-        put("beside", "x");
+        write_in(folder, "beside", "x");
         strcpy(first, key_of(elsewhere[i]));
-        put("beside", "y");
+        write_in(folder, "beside", "y");
         assert_string_equal(key_of(elsewhere[i]), first);
     }
 }
@@ -248,7 +238,7 @@ static void comments_tell_of_settings_before(void **state) {
     for (int i = 0; i < 3; i++) {
         lud_text text = {0};
         lud_text_append(&text, "%s%s# within\n", tops[i], plain);
-        put("scenario.yaml", text.bytes);
+        write_in(folder, "scenario.yaml", text.bytes);
         if (lud_settings_find(folder, &s, &there, &error)) fail_msg("%s", error.text);
         assert_true(there);
         assert_string_equal(s.comments, tops[i]);
@@ -262,7 +252,7 @@ static void comments_tell_of_settings_before(void **state) {
         lud_settings_free(&s);
         lud_text_free(&text);
     }
-    put("scenario.yaml", "# nothing else, and no end of the line");
+    write_in(folder, "scenario.yaml", "# nothing else, and no end of the line");
     if (lud_settings_find(folder, &s, &there, &error) == LUD_OK) assert_string_equal(s.text, "");
     lud_settings_free(&s);
 }

@@ -20,7 +20,7 @@ static const char *const parts[] = {"policy.safetensors", "checkpoint.safetensor
                                     "scenario.yaml"};
 enum { N_PARTS = sizeof parts / sizeof *parts };
 
-static const char *in_folder(const char *where, const char *name) {
+static const char *place(const char *where, const char *name) {
     static char path[8][256];
     static int k;
     k = (k + 1) % 8;
@@ -30,19 +30,19 @@ static const char *in_folder(const char *where, const char *name) {
 
 static void write_part(const char *where, int part, const char *text) {
     lud_error error = {0};
-    if (lud_file_write(in_folder(where, parts[part]), text, strlen(text), &error)) fail_msg("%s", error.text);
+    if (lud_file_write(place(where, parts[part]), text, strlen(text), &error)) fail_msg("%s", error.text);
 }
 
 static void expect(const char *where, const char *text) {
     for (int k = 0; k < N_PARTS; k++) {
         char found[64] = "";
-        FILE *stream = fopen(in_folder(where, parts[k]), "rb");
+        FILE *stream = fopen(place(where, parts[k]), "rb");
         if (!stream) fail_msg("%s%s is not there", where, parts[k]);
         found[fread(found, 1, sizeof found - 1, stream)] = '\0';
         fclose(stream);
         assert_string_equal(found, text);
     }
-    assert_false(lud_file_exists(in_folder(where, ".moving")));
+    assert_false(lud_file_exists(place(where, ".moving")));
 }
 
 static void set_aside(const char *expected) {
@@ -72,16 +72,16 @@ static void moves_are_whole(void **state) {
         snprintf(where, sizeof where, "%s/", room);
         snprintf(text, sizeof text, "run %d", ended);
         for (int k = 0; k < N_PARTS; k++) write_part("", k, text);
-        assert_int_equal(mkdir(in_folder("", room), 0777), 0);
-        fclose(fopen(in_folder(where, ".moving"), "wb"));
+        assert_int_equal(mkdir(place("", room), 0777), 0);
+        fclose(fopen(place(where, ".moving"), "wb"));
         for (int k = 0; k < ended; k++)
-            assert_int_equal(rename(in_folder("", parts[k]), in_folder(where, parts[k])), 0);
+            assert_int_equal(rename(place("", parts[k]), place(where, parts[k])), 0);
         set_aside(room);
         expect(where, text);
     }
     /* the mark is gone: what comes next has a place of its own, also where it was ended before the mark */
     for (int k = 0; k < N_PARTS; k++) write_part("", k, "last");
-    assert_int_equal(mkdir(in_folder("", "aside-7"), 0777), 0);
+    assert_int_equal(mkdir(place("", "aside-7"), 0777), 0);
     set_aside("aside-7");
     expect("aside-7/", "last");
     expect("aside-6/", "run 4");

@@ -31,14 +31,6 @@ static const char scenario_text[] =
     "learner: {type: graph-mappo, automatic: false, steps: 2000, rollout_length: 10, recurrent: false, "
     "hidden_size: 8, epochs: 1, minibatches: 1, encoder: mlp}\n";
 
-static const char *in_folder(const char *name) {
-    static char path[4][256];
-    static int k;
-    k = (k + 1) % 4;
-    snprintf(path[k], sizeof path[k], "%s/%s", folder, name);
-    return path[k];
-}
-
 static void sleep_seconds(double seconds) {
     const long nanoseconds = (long)(seconds * 1e9);
     nanosleep(&(struct timespec){.tv_sec = nanoseconds / 1000000000, .tv_nsec = nanoseconds % 1000000000},
