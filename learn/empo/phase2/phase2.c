@@ -462,6 +462,7 @@ static void visit(lud_learner *learner, lud_checkpoint *checkpoint) {
         lud_empo_async_visit(p->async, checkpoint);
     }
     if (p->novelty) lud_empo_novelty_visit(p->novelty, checkpoint);
+    if (p->plasticity) lud_empo_plasticity_visit(p->plasticity, checkpoint);
     const lud_empo_layout *layout = &p->features.layout;
     lud_empo_replay_bounds bounds = {
         .features = &p->features, .n_profiles = layout->n_human_profiles, .step = p->step};

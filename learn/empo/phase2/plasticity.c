@@ -235,3 +235,16 @@ void lud_empo_plasticity_print(const lud_empo_plasticity *p, lud_text *out) {
         lud_text_append(out, "%-44s %6lld %8.0f %6.0f\n", p->layers[i].name, (long long)p->layers[i].units,
                         p->found[i].dormant, p->found[i].dead);
 }
+
+void lud_empo_plasticity_visit(lud_empo_plasticity *p, lud_checkpoint *checkpoint) {
+    enum { FIGURES = sizeof p->figures / sizeof(double) };
+    static const char figures[] = "plasticity.figures";
+    _Static_assert(sizeof p->figures % sizeof(double) == 0 && sizeof *p->found == 2 * sizeof(double),
+                   "figures are doubles");
+    if (lud_checkpoint_loading(checkpoint) && !lud_checkpoint_find(checkpoint, figures)) return;
+    lud_checkpoint_any_tensor(checkpoint, figures, LUD_TENSOR_F64, 1, (const int64_t[]){FIGURES},
+                              &p->figures);
+    lud_checkpoint_tensor(checkpoint, "plasticity.layers", LUD_TENSOR_F64, 2,
+                          (const int64_t[]){p->n_layers, 2}, p->found);
+    p->measured = isfinite(p->figures.norm_total);
+}

@@ -31,6 +31,8 @@ bool lud_empo_plasticity_measure(lud_empo_plasticity *plasticity, int64_t n, con
 lud_empo_plasticity_figures lud_empo_plasticity_get(const lud_empo_plasticity *plasticity);
 /* A line for each layer: name, units, dormant, dead. Nothing before the first measurement. */
 void lud_empo_plasticity_print(const lud_empo_plasticity *plasticity, lud_text *out);
+/* The last measurement: metrics go on telling it after a resumption. RUNs of before have none. */
+void lud_empo_plasticity_visit(lud_empo_plasticity *plasticity, lud_checkpoint *checkpoint);
 
 /* Ranks of the matrix x[n][width], whose column means are taken off first; x is used up. False when memory is
  * out. */

@@ -133,6 +133,34 @@ static void silent_units_are_found(void **state) {
     support_empo_close(&r);
 }
 
+static void a_resumed_training_tells_the_last_measurement(void **state) {
+    (void)state;
+    support_empo first, second;
+    lud_error error = {0};
+    lud_text told[2] = {{0}, {0}};
+    support_empo_open(&first, corridor, "", 0, NULL);
+    support_empo_open(&second, corridor, "", 0, NULL);
+    support_empo_iterate(&first, 1);
+    lud_checkpoint *checkpoint = support_empo_saved(&first);
+    assert_int_equal(lud_checkpoint_write(checkpoint, support_empo_path, &error), LUD_OK);
+    lud_checkpoint_destroy(checkpoint);
+    assert_int_equal(lud_checkpoint_open(support_empo_path, &checkpoint, &error), LUD_OK);
+    lud_empo_phase2.visit(&second.learner->base, checkpoint);
+    if (lud_checkpoint_status(checkpoint, &error)) fail_msg("%s", error.text);
+    lud_checkpoint_destroy(checkpoint);
+    const lud_empo_plasticity_figures before = lud_empo_plasticity_get(first.learner->plasticity),
+                                      after = lud_empo_plasticity_get(second.learner->plasticity);
+    assert_true(isfinite(before.dormant));
+    assert_memory_equal(&before, &after, sizeof before);
+    lud_empo_plasticity_print(first.learner->plasticity, &told[0]);
+    lud_empo_plasticity_print(second.learner->plasticity, &told[1]);
+    assert_non_null(strstr(told[0].bytes, "q_r.q_head.2.weight"));
+    assert_string_equal(told[0].bytes, told[1].bytes);
+    for (int i = 0; i < 2; i++) lud_text_free(&told[i]);
+    support_empo_close(&first);
+    support_empo_close(&second);
+}
+
 /* The values of a state by itself are those the evaluation compares with the exact ones. */
 static void a_state_is_told_as_it_is_known(void **state) {
     (void)state;
@@ -177,7 +205,8 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(ranks_of_known_matrices),
         cmocka_unit_test(silent_units_are_found),
+        cmocka_unit_test(a_resumed_training_tells_the_last_measurement),
         cmocka_unit_test(a_state_is_told_as_it_is_known),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return cmocka_run_group_tests(tests, support_empo_make_folder, support_empo_remove_folder);
 }
