@@ -2,10 +2,13 @@
 
 #include "kernels/cpu/onednn.h"
 
-/* An output tile has at most so many columns, and as many rows (a power of two) as are worth a thread. Of a
- * product with few tiles the sum is cut as well, into pieces of at least SUM_PIECE. */
+/* An output tile has at most so many columns and rows, at least LEAST_ROWS where there is another, and as
+ * much work as is worth a thread. Of a product with few tiles the sum is cut as well, into pieces of at least
+ * SUM_PIECE. */
 enum {
-    TILE_MIN_ROWS = 256,
+    TILE_ROWS = 256,
+    LEAST_ROWS = 64,
+    ROW_GRAIN = 8, /* rows that the library multiplies at a time */
     TILE_COLUMNS = 512,
     TILE_WORK = 1 << 22,
     SUM_PIECE = 1024,
@@ -36,15 +39,37 @@ static void product_job(lud_device *device, const product_shape *s, int64_t job,
     lud_onednn_leave(before);
 }
 
+static int64_t least(int64_t a, int64_t b) {
+    return a < b ? a : b;
+}
+
+/* Into how many pieces a sum is cut: few tiles with long sums are gradients of weights. Pieces are what the
+ * bytes of a result follow from, so that they do not depend on how its rows are cut now: tiles here have
+ * TILE_ROWS rows, or as many times a power of two as are worth a thread. */
+static int64_t sum_pieces(int64_t m, int64_t n, int64_t k) {
+    int64_t rows = TILE_ROWS;
+    while (rows < m && rows * least(n, TILE_COLUMNS) * k < TILE_WORK) rows *= 2;
+    const int64_t n_tiles = (m + rows - 1) / rows * ((n + TILE_COLUMNS - 1) / TILE_COLUMNS);
+    const int64_t n_pieces = n_tiles <= FEW_TILES ? least(k / SUM_PIECE, MAX_PIECES) : 1;
+    return n_pieces < 1 ? 1 : n_pieces;
+}
+
+/* Rows of a tile: an even number of nearly equal tiles, so that two threads, or any even number of them, have
+ * the same to do. It follows from the shape alone. How rows are cut changes no sum. */
+static int64_t rows_of_tile(int64_t m, int64_t n, int64_t k) {
+    const int64_t unit = (n + TILE_COLUMNS - 1) / TILE_COLUMNS % 2 == 0 ? 1 : 2;
+    const int64_t worth = least(m * least(n, TILE_COLUMNS) * k / TILE_WORK, m / LEAST_ROWS);
+    const int64_t wanted = (m + unit * TILE_ROWS - 1) / (unit * TILE_ROWS) * unit;
+    const int64_t n_tiles = least(wanted, worth / unit * unit);
+    if (n_tiles <= 1) return m;
+    return ((m + n_tiles - 1) / n_tiles + ROW_GRAIN - 1) / ROW_GRAIN * ROW_GRAIN;
+}
+
 void lud_cpu_sgemm(lud_device *device, bool transpose_a, bool transpose_b, int64_t m, int64_t n, int64_t k,
                    float alpha, const float *a, int64_t lda, const float *b, int64_t ldb, float beta,
                    float *c, int64_t ldc) {
-    int64_t tile_rows = TILE_MIN_ROWS, tile_columns = n < TILE_COLUMNS ? n : TILE_COLUMNS;
-    while (tile_rows < m && tile_rows * tile_columns * k < TILE_WORK) tile_rows *= 2;
-    int64_t n_tiles = (m + tile_rows - 1) / tile_rows * ((n + TILE_COLUMNS - 1) / TILE_COLUMNS);
-    /* few tiles with long sums are gradients of weights: their sums over rows are cut too */
-    int64_t n_pieces = n_tiles <= FEW_TILES ? k / SUM_PIECE : 1;
-    n_pieces = n_pieces < 1 ? 1 : n_pieces > MAX_PIECES ? MAX_PIECES : n_pieces;
+    const int64_t tile_rows = rows_of_tile(m, n, k), n_pieces = sum_pieces(m, n, k);
+    const int64_t n_tiles = (m + tile_rows - 1) / tile_rows * ((n + TILE_COLUMNS - 1) / TILE_COLUMNS);
     const product_shape shape = {transpose_a, transpose_b, m, n, k, lda, ldb, tile_rows, n_tiles, n_pieces};
     float *parts =
         n_pieces > 1 ? lud_cpu_product_scratch(device, (size_t)(n_pieces * m * n) * sizeof *parts) : 0;
