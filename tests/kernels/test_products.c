@@ -37,7 +37,9 @@ static void test_products(void **state) {
                  {true, false, 33, 45, 5000, 1},
                  {false, false, 300, 700, 130, 0.5},
                  {true, true, 70, 1100, 2100, 0},
-                 {false, true, 1, 64, 3000, 1}};
+                 {false, true, 1, 64, 3000, 1},
+                 {false, true, 230, 300, 512, 0}, /* two tiles of few rows; six, the last smaller */
+                 {false, false, 1297, 512, 100, 1}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; ++i) {
         int64_t m = cases[i].m, n = cases[i].n, k = cases[i].k;
         bool ta = cases[i].transpose_a, tb = cases[i].transpose_b;
