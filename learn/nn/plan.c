@@ -88,20 +88,27 @@ static void mark_adds(lud_nn *net, bool *written) {
     }
 }
 
+static bool may_share(const lud_nn_slot *input, const lud_nn_slot *sum) {
+    return input->gradient && !input->output && !input->input && input->axis == sum->axis;
+}
+
 /* A sum hands its gradient on as it is: one input whose gradient holds nothing yet takes it over, memory and
- * all. owner[i]: the value whose memory the gradient of value i has. */
+ * all. A second input that a dropout made just before reads it there, too: the dropout's backward run, which
+ * comes next, leaves it as it is. owner[i]: the value whose memory the gradient of value i has. */
 static void share_gradients(const lud_nn *net, int *owner) {
     for (int i = 0; i < net->n_values; i++) owner[i] = i;
     for (int i = net->n_nodes - 1; i >= 0; i--) {
-        const lud_node *node = &net->nodes[i];
+        const lud_node *node = &net->nodes[i], *before = i > 0 ? node - 1 : NULL;
         const lud_nn_slot *sum = &net->values[node->output];
         if (node->kind != LUD_NODE_ADD || !node->backward || sum->output) continue;
+        bool taken = false;
         for (int k = 0; k < node->n_inputs; k++) {
-            const lud_nn_slot *input = &net->values[node->inputs[k]];
-            if (!input->gradient || input->output || input->input || input->axis != sum->axis || node->add[k])
-                continue;
-            owner[node->inputs[k]] = owner[node->output];
-            break;
+            const int input = node->inputs[k];
+            if (!may_share(&net->values[input], sum) || node->add[k]) continue;
+            const bool read_next = before && before->kind == LUD_NODE_DROPOUT && before->output == input &&
+                                   !before->add[0] && k > 0;
+            if (!taken || read_next) owner[input] = owner[node->output];
+            taken = true;
         }
     }
 }
@@ -175,7 +182,30 @@ static void add_buffer(planner *p, size_t bytes, int first, int last, size_t *pl
     p->buffers[p->n++] = (buffer){.bytes = bytes, .first = first, .last = last, .place = place};
 }
 
-static void collect_buffers(lud_nn *net, const int *owner, bool training, planner *p, int *first, int *last) {
+/* The result of a dropout or a sum takes over the memory of an input that nobody reads afterwards, so that it
+ * passes through the caches once. place[i]: the value whose memory value i has; that one's life becomes the
+ * life of both. */
+static void take_over(const lud_nn *net, int *place, const int *first, int *last) {
+    for (int i = 0; i < net->n_nodes; i++) {
+        const lud_node *node = &net->nodes[i];
+        const lud_nn_slot *result = &net->values[node->output];
+        const bool fits = node->kind == LUD_NODE_DROPOUT || node->kind == LUD_NODE_ADD;
+        for (int k = node->n_inputs - 1; fits && k >= 0; k--) {
+            const lud_nn_slot *input = &net->values[node->inputs[k]];
+            const int own = place[node->inputs[k]];
+            if (input->alias >= 0 || net->values[own].input || net->values[own].output ||
+                result->alias >= 0 || result->output || input->axis != result->axis || last[own] != i ||
+                first[node->output] != i)
+                continue;
+            place[node->output] = own;
+            last[own] = last[node->output];
+            break;
+        }
+    }
+}
+
+static void collect_buffers(lud_nn *net, const int *owner, int *place, bool training, planner *p, int *first,
+                            int *last) {
     const int n = net->n_nodes, end = 2 * n;
     for (int i = 0; i < net->n_values; i++) {
         first[i] = end;
@@ -216,8 +246,9 @@ static void collect_buffers(lud_nn *net, const int *owner, bool training, planne
             const int own = lud_nn_owner(net, i);
             extend(&first[own], &last[own], last[i]);
         }
+    if (training) take_over(net, place, first, last);
     for (int i = 0; i < net->n_values; i++)
-        if (net->values[i].alias < 0 && last[i] >= 0)
+        if (net->values[i].alias < 0 && last[i] >= 0 && place[i] == i)
             add_buffer(p, slot_bytes(net, &net->values[i]), first[i], last[i], &net->values[i].offset);
     if (!training) return;
 
@@ -278,10 +309,11 @@ lud_status lud_nn_plan(lud_nn *net, lud_nn_mode mode, lud_error *error) {
     assert(!net->planned && net->parameters->values);
     const size_t n = (size_t)net->n_values + 1;
     bool *marks = calloc(n, sizeof *marks);
-    int *times = calloc(2 * n, sizeof *times), *owner = calloc(n, sizeof *owner);
+    int *times = calloc(2 * n, sizeof *times), *owner = calloc(n, sizeof *owner),
+        *place = calloc(n, sizeof *place);
     planner p = {.buffers = calloc(2 * n, sizeof *p.buffers)};
     const bool training = mode == LUD_NN_TRAIN;
-    bool ok = !net->failed && marks && times && owner && p.buffers;
+    bool ok = !net->failed && marks && times && owner && place && p.buffers;
     if (ok) {
         if (training) {
             mark_gradients(net, marks);
@@ -292,13 +324,16 @@ lud_status lud_nn_plan(lud_nn *net, lud_nn_mode mode, lud_error *error) {
             join_pools(net);
             mark_constants(net);
         }
-        collect_buffers(net, owner, training, &p, times, times + n);
+        for (int i = 0; i < net->n_values; i++) place[i] = i;
+        collect_buffers(net, owner, place, training, &p, times, times + n);
         for (int i = 0; i < p.n; i++) net->bytes_unshared += p.buffers[i].bytes;
         const size_t bytes = place_buffers(&p);
         assert(!net->borrowed || bytes <= net->bytes);
         net->bytes = bytes;
-        for (int i = 0; i < net->n_values && training; i++)
+        for (int i = 0; i < net->n_values && training; i++) {
+            net->values[i].offset = net->values[place[i]].offset;
             net->values[i].gradient_offset = net->values[owner[i]].gradient_offset;
+        }
         if (!net->borrowed)
             net->memory =
                 lud_device_allocate(net->parameters->device, net->bytes ? net->bytes : BUFFER_ALIGNMENT);
@@ -306,7 +341,7 @@ lud_status lud_nn_plan(lud_nn *net, lud_nn_mode mode, lud_error *error) {
         net->step_read = net->step;
         ok = net->memory && net->step;
     }
-    LUD_FREE(marks, times, owner, p.buffers);
+    LUD_FREE(marks, times, owner, place, p.buffers);
     if (!ok) return lud_no_memory(error, "a network of %zu bytes", net->bytes);
     net->planned = true;
     net->training_plan = training;

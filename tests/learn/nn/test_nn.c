@@ -337,6 +337,55 @@ static void dropout_has_the_gradient_of_its_mask(void **state) {
     lud_parameters_destroy(parameters);
 }
 
+/* Blocks with dropout whose results take over memory that nobody reads any more: outputs and gradients are
+ * those of the same blocks when every value in between is read by the caller and has memory of its own. */
+static void taken_memory_changes_nothing(void **state) {
+    (void)state;
+    enum { ROWS = 30, WIDTH = 12, BLOCKS = 3, WEIGHTS = BLOCKS * WIDTH * WIDTH };
+    static double values[2][ROWS * WIDTH], gradients[2][WEIGHTS], given[ROWS * WIDTH], none[ROWS * WIDTH];
+    size_t bytes[2];
+    for (int i = 0; i < ROWS * WIDTH; i++) given[i] = random_number(30, (uint32_t)i);
+    for (int read = 0; read < 2; read++) {
+        lud_parameters *parameters = lud_parameters_create(device, true);
+        lud_nn *net = lud_nn_create(parameters, ROWS);
+        const int input = lud_nn_input(net, WIDTH);
+        int x = input, between[3 * BLOCKS], n = 0;
+        for (int block = 0; block < BLOCKS; block++) {
+            char name[16];
+            snprintf(name, sizeof name, "linear%d", block);
+            int y = lud_nn_linear(net, x, name, WIDTH, LUD_RELU);
+            snprintf(name, sizeof name, "norm%d", block);
+            between[n++] = y = lud_nn_layer_norm(net, y, name, 1e-5);
+            between[n++] = y = lud_nn_dropout(net, y, 0.25, (uint32_t)block);
+            between[n++] = x = lud_nn_add(net, x, y);
+        }
+        lud_nn_output(net, x);
+        for (int i = 0; read && i < n - 1; i++) lud_nn_output(net, between[i]);
+        build(parameters, net);
+        bytes[read] = lud_nn_bytes(net);
+        fill(net, input, ROWS, 31);
+        lud_nn_set_step(net, 11, 1);
+        lud_nn_forward(net, ROWS, true);
+        lud_nn_read(net, x, ROWS, values[read]);
+        lud_parameters_zero_gradients(parameters);
+        for (int i = 0; read && i < n - 1; i++) lud_nn_write_gradient(net, between[i], ROWS, none);
+        lud_nn_write_gradient(net, x, ROWS, given);
+        lud_nn_backward(net);
+        for (int block = 0; block < BLOCKS; block++) {
+            char name[24];
+            snprintf(name, sizeof name, "linear%d.weight", block);
+            lud_parameters_read_gradient(parameters, lud_parameters_find(parameters, name),
+                                         gradients[read] + block * WIDTH * WIDTH);
+        }
+        lud_nn_destroy(net);
+        lud_parameters_destroy(parameters);
+    }
+    assert_memory_equal(values[0], values[1], sizeof values[0]);
+    for (int i = 0; i < WEIGHTS; i++)
+        assert_true(fabs(gradients[0][i] - gradients[1][i]) <= 1e-12 * (1.0 + fabs(gradients[1][i])));
+    assert_true(bytes[0] < bytes[1]);
+}
+
 /* --- the networks of the EMPO learner as a large example --- */
 
 typedef struct example {
@@ -744,6 +793,7 @@ int main(void) {
         cmocka_unit_test(recurrences),
         cmocka_unit_test(attentions),
         cmocka_unit_test(dropout_has_the_gradient_of_its_mask),
+        cmocka_unit_test(taken_memory_changes_nothing),
         cmocka_unit_test(a_row_of_a_batch_equals_the_row_alone),
         cmocka_unit_test(strict_runs_do_not_depend_on_threads),
         cmocka_unit_test(the_dueling_head_has_its_gradient),
