@@ -605,27 +605,29 @@ static lud_status exchange_and_add(lud_ranks *r, const lud_ranks_memory *memory,
         sent += of_k * own_parts;
         came += length * n_parts_of(r, n_shares, k);
     }
-    LUD_TRY(reserve_in(r, memory, (size_t)(sent * number), (size_t)(came * number), &reserved_out,
+    const bool packs = own_parts > 1; /* one part is sent from where it lies */
+    LUD_TRY(reserve_in(r, memory, packs ? (size_t)(sent * number) : 0, (size_t)(came * number), &reserved_out,
                        &reserved_in, error));
     float *out = reserved_out, *in = reserved_in;
     for (int k = 0; k < size; k++) {
         const int64_t first = lud_share_begin(n, size, k), of_k = lud_share_begin(n, size, k + 1) - first;
-        for (int p = 0; p < own_parts && of_k > 0; p++)
+        if (!packs) to_offset[k] = (int)first * number;
+        for (int p = 0; packs && p < own_parts && of_k > 0; p++)
             memory->copy(memory->self, out + to_offset[k] / number + p * of_k, parts + p * n + first, of_k);
     }
     r->bytes += (uint64_t)(sent * number - to[r->rank]);
-    LUD_TRY(
-        wait_in(r, memory, memory->exchange(memory->self, out, to, to_offset, in, from, from_offset), error));
+    LUD_TRY(wait_in(r, memory,
+                    memory->exchange(memory->self, packs ? out : parts, to, to_offset, in, from, from_offset),
+                    error));
     received all = {memory, n_shares / size, in, length, 0};
     const float *added = add_received(&all, 0, n_shares);
     for (int k = 0; k < size; k++) {
         from[k] = (int)(lud_share_begin(n, size, k + 1) - lud_share_begin(n, size, k)) * number;
         from_offset[k] = (int)lud_share_begin(n, size, k) * number;
     }
-    if (length > 0) memory->copy(memory->self, out, added, length);
     r->bytes += (uint64_t)from[r->rank] * (uint64_t)(size - 1);
     return wait_in(r, memory,
-                   memory->gather(memory->self, out, (size_t)from[r->rank], sum, from, from_offset), error);
+                   memory->gather(memory->self, added, (size_t)from[r->rank], sum, from, from_offset), error);
 }
 
 lud_status lud_ranks_add(lud_ranks *r, const lud_ranks_memory *memory, int n_shares, int64_t n, float *own,

@@ -28,7 +28,8 @@ lud_status lud_shares_open(lud_parameters *parameters, int n, int n_sums, lud_sh
         assert(parameters->real_bytes == sizeof(float));
         const size_t n_own = (size_t)(s->end - s->first) * (size_t)parameters->size;
         s->arrays.device = parameters->device;
-        LUD_TAKE_ON_DEVICE(&s->arrays, s->gradients, n_own);
+        s->gradients = parameters->gradients;
+        if (s->end - s->first > 1) LUD_TAKE_ON_DEVICE(&s->arrays, s->gradients, n_own);
         if (!lud_device_adds_up(parameters->device)) LUD_TAKE(&s->arrays, s->on_host, n_own);
     }
     return s->arrays.failed ? lud_no_memory(error, "shares of gradients") : LUD_OK;
@@ -48,7 +49,8 @@ void lud_shares_keep(lud_shares *s, int share, double weight, const double *sums
     memcpy(s->sums + share * s->n_sums, sums, (size_t)s->n_sums * sizeof *sums);
     if (s->n == 1) return;
     float *gradients = s->gradients + (share - s->first) * p->size;
-    lud_device_copy(p->device, gradients, p->gradients, (size_t)p->size * sizeof *gradients);
+    if (gradients != p->gradients)
+        lud_device_copy(p->device, gradients, p->gradients, (size_t)p->size * sizeof *gradients);
     if (weight != 1.0) p->device->ops->combine(p->device, p->size, weight, gradients, 0.0, NULL, gradients);
     if (share + 1 < s->end) lud_parameters_zero_gradients(s->parameters);
 }

@@ -32,7 +32,8 @@ typedef struct lud_shares {
     int first, end;   /* shares of this process */
     int n_sums;       /* numbers that are added up beside the gradients */
     double *sums;     /* [n][n_sums] */
-    float *gradients; /* [end - first][parameters->size], in the device's memory */
+    float *gradients; /* [end - first][parameters->size], in the device's memory; of one share the parameters'
+                         own */
     float *on_host;   /* the same, where sums cannot be made there; else null */
     lud_arrays arrays;
 } lud_shares;
