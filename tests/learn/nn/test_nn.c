@@ -351,7 +351,7 @@ static void taken_memory_changes_nothing(void **state) {
         const int input = lud_nn_input(net, WIDTH);
         int x = input, between[3 * BLOCKS], n = 0;
         for (int block = 0; block < BLOCKS; block++) {
-            char name[16];
+            char name[32];
             snprintf(name, sizeof name, "linear%d", block);
             int y = lud_nn_linear(net, x, name, WIDTH, LUD_RELU);
             snprintf(name, sizeof name, "norm%d", block);
@@ -372,7 +372,7 @@ static void taken_memory_changes_nothing(void **state) {
         lud_nn_write_gradient(net, x, ROWS, given);
         lud_nn_backward(net);
         for (int block = 0; block < BLOCKS; block++) {
-            char name[24];
+            char name[32];
             snprintf(name, sizeof name, "linear%d.weight", block);
             lud_parameters_read_gradient(parameters, lud_parameters_find(parameters, name),
                                          gradients[read] + block * WIDTH * WIDTH);
