@@ -24,7 +24,7 @@ static inline const char *path_in(const char *folder, const char *name) {
  */
 #define TEST_FOLDER(pattern)                                                                                 \
     static char folder[] = pattern;                                                                          \
-    static inline const char *in_folder(const char *name) {                                                  \
+    __attribute__((unused)) static const char *in_folder(const char *name) {                                 \
         return path_in(folder, name);                                                                        \
     }                                                                                                        \
     static int set_up(void **state) {                                                                        \
