@@ -211,12 +211,45 @@ static void test_large_results(void **state) {
     check_large("avx512");
 }
 
+/* A row without choices has no gradient: zeros, or what was there. The rows beside it do not notice. */
+static void check_without_choices(const char *set) {
+    enum { ROWS = 3, CHOICES = 5 };
+    lud_device *device = open_set(set);
+    float logits[ROWS * CHOICES], fresh[ROWS * CHOICES], added[ROWS * CHOICES];
+    uint8_t mask[ROWS * CHOICES];
+    const int32_t action[ROWS] = {1, 0, 4};
+    const float slope[ROWS] = {0.5f, 0.25f, -1.0f};
+    for (int i = 0; i < ROWS * CHOICES; ++i) {
+        logits[i] = (float)(i % 4) - 1.5f;
+        mask[i] = i / CHOICES != 1;
+        fresh[i] = added[i] = 7.0f;
+    }
+    device->ops->categorical_backward(device, ROWS, CHOICES, logits, mask, action, slope, slope, fresh,
+                                      false);
+    device->ops->categorical_backward(device, ROWS, CHOICES, logits, mask, action, slope, slope, added, true);
+    for (int i = 0; i < ROWS * CHOICES; ++i) {
+        if (i / CHOICES == 1)
+            assert_true(fresh[i] == 0.0f);
+        else
+            assert_true(fresh[i] != 0.0f && fabsf(fresh[i]) < 2.0f);
+        assert_true(added[i] == 7.0f + fresh[i]);
+    }
+    lud_device_close(device);
+}
+static void test_gradients_without_choices(void **state) {
+    (void)state;
+    check_without_choices("plain");
+    check_without_choices("avx2");
+    check_without_choices("avx512");
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_rows_plain),
                                        cmocka_unit_test(test_rows_avx2),
                                        cmocka_unit_test(test_rows_avx512),
                                        cmocka_unit_test(test_rows_apart),
                                        cmocka_unit_test(test_rows_of_long_recurrences),
-                                       cmocka_unit_test(test_large_results)};
+                                       cmocka_unit_test(test_large_results),
+                                       cmocka_unit_test(test_gradients_without_choices)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -71,6 +71,24 @@ static void comes_back(void **state) {
     lud_arena_destroy(arena);
 }
 
+/* As many numbers of an action as there may be, and one more. */
+static void the_most_numbers_of_an_action(void **state) {
+    (void)state;
+    enum { MOST = 4096 };
+    for (int n = MOST; n <= MOST + 1; n++) {
+        lud_arena *arena = lud_arena_create(0);
+        lud_data_info wide = schema, info = {0};
+        lud_error error = {0};
+        wide.n_continuous = n;
+        char *text = lud_data_schema_write(&wide);
+        const lud_status status = lud_data_schema_read(text, "t", arena, &info, &error);
+        free(text);
+        assert_int_equal(status, n == MOST ? LUD_OK : LUD_ERROR_INPUT);
+        if (!status) assert_int_equal(info.n_continuous, n);
+        lud_arena_destroy(arena);
+    }
+}
+
 /* ---- changed in one place ---- */
 
 enum { MISSING, NOTHING, OTHER_TYPE, TOO_SMALL, TOO_LARGE, CHANGES };
@@ -179,8 +197,8 @@ static void ends_of_ranges(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(comes_back),
-                                       cmocka_unit_test(what_is_wrong_is_refused),
-                                       cmocka_unit_test(ends_of_ranges)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(comes_back), cmocka_unit_test(the_most_numbers_of_an_action),
+        cmocka_unit_test(what_is_wrong_is_refused), cmocka_unit_test(ends_of_ranges)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
