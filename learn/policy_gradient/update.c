@@ -31,8 +31,8 @@ static void enqueue_last_group(lud_device *device, void *update) {
     enqueue_groups(u, device, u->n_groups - 1, u->n_groups);
 }
 
-/* A recorded piece: it calls operations and nothing else. The last group is that of a critic, as large as
- * what is before it. */
+/* A recorded piece: it calls operations and nothing else. Two halves, where there are two groups: actor and
+ * critic. */
 static void enqueue_steps(void *update) {
     lud_update *u = update;
     if (u->n_groups > 1 && lud_optimiser_records(u->optimiser))

@@ -380,13 +380,17 @@ void support_tell(const support_bed *b) {
     lud_text_free(&text);
 }
 
-lud_checkpoint *support_bed_save(support_bed *b) {
+lud_checkpoint *support_learner_save(lud_learner *learner) {
     lud_checkpoint *checkpoint = lud_checkpoint_create();
     lud_error error = {0};
     assert_non_null(checkpoint);
-    b->learner->kind->visit(b->learner, checkpoint);
+    learner->kind->visit(learner, checkpoint);
     if (lud_checkpoint_status(checkpoint, &error)) fail_msg("%s", error.text);
     return checkpoint;
+}
+
+lud_checkpoint *support_bed_save(support_bed *b) {
+    return support_learner_save(b->learner);
 }
 
 /* The same tensor, byte for byte but for the training's clock. */

@@ -50,6 +50,8 @@ void support_expect_same_evaluation(const lud_learner *learner, const double *a,
 void support_tell(const support_bed *b);
 /* The learner's state; destroy it with lud_checkpoint_destroy. */
 lud_checkpoint *support_bed_save(support_bed *b);
+/* The same of any learner. */
+lud_checkpoint *support_learner_save(lud_learner *learner);
 /* Every tensor of `part` is in `whole`, byte for byte; `what` begins the message of one that is not. */
 void support_expect_within(lud_checkpoint *part, lud_checkpoint *whole, const char *what);
 /* The same tensors in the same order, all but the training's clock byte for byte. */

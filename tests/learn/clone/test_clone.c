@@ -30,12 +30,7 @@ static void iterate(bed *b, int n) {
 }
 
 static lud_checkpoint *save(bed *b) {
-    lud_checkpoint *checkpoint = lud_checkpoint_create();
-    lud_error error = {0};
-    assert_non_null(checkpoint);
-    b->learner->kind->visit(b->learner, checkpoint);
-    if (lud_checkpoint_status(checkpoint, &error)) fail_msg("%s", error.text);
-    return checkpoint;
+    return support_learner_save(b->learner);
 }
 
 static void expect_same(lud_checkpoint *a, lud_checkpoint *b) {

@@ -130,6 +130,18 @@ void support_empo_assert_same(support_empo *a, support_empo *b) {
     lud_checkpoint_destroy(y);
 }
 
+void support_empo_resume(support_empo *from, support_empo *to, const char *path) {
+    lud_error error = {0};
+    lud_checkpoint *checkpoint = support_empo_saved(from);
+    assert_int_equal(lud_checkpoint_write(checkpoint, path, &error), LUD_OK);
+    lud_checkpoint_destroy(checkpoint);
+    assert_int_equal(lud_checkpoint_open(path, &checkpoint, &error), LUD_OK);
+    lud_empo_phase2.visit(&to->learner->base, checkpoint);
+    if (lud_checkpoint_status(checkpoint, &error)) fail_msg("%s", error.text);
+    lud_checkpoint_destroy(checkpoint);
+    remove(path);
+}
+
 void support_empo_assert_resumes(const char *world, const char *learner, int n_set, const char *const *set,
                                  const char *path) {
     support_empo whole, first, second;
@@ -138,15 +150,7 @@ void support_empo_assert_resumes(const char *world, const char *learner, int n_s
     support_empo_open(&second, world, learner, n_set, set);
     support_empo_iterate(&whole, 6);
     support_empo_iterate(&first, 4);
-    lud_error error = {0};
-    lud_checkpoint *checkpoint = support_empo_saved(&first);
-    assert_int_equal(lud_checkpoint_write(checkpoint, path, &error), LUD_OK);
-    lud_checkpoint_destroy(checkpoint);
-    assert_int_equal(lud_checkpoint_open(path, &checkpoint, &error), LUD_OK);
-    lud_empo_phase2.visit(&second.learner->base, checkpoint);
-    if (lud_checkpoint_status(checkpoint, &error)) fail_msg("%s", error.text);
-    lud_checkpoint_destroy(checkpoint);
-    remove(path);
+    support_empo_resume(&first, &second, path);
     support_empo_iterate(&second, 2);
     support_empo_assert_same(&whole, &second);
     support_empo_close(&whole);

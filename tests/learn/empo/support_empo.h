@@ -33,6 +33,8 @@ void support_empo_evaluate(support_empo *r);
 /* Trains to the end and compares with the exact solution. */
 lud_empo_distance support_empo_learn(support_empo *r);
 lud_checkpoint *support_empo_saved(support_empo *r);
+/* `to` goes on where `from` stands, by a checkpoint that is written to `path` and removed. */
+void support_empo_resume(support_empo *from, support_empo *to, const char *path);
 void support_empo_assert_same(support_empo *a, support_empo *b);
 /* Trains `whole` for six iterations, and another for four, from whose checkpoint a third does two more: the
  * bytes must agree. `path` is used for the checkpoint and removed. */

@@ -136,18 +136,11 @@ static void silent_units_are_found(void **state) {
 static void a_resumed_training_tells_the_last_measurement(void **state) {
     (void)state;
     support_empo first, second;
-    lud_error error = {0};
     lud_text told[2] = {{0}, {0}};
     support_empo_open(&first, corridor, "", 0, NULL);
     support_empo_open(&second, corridor, "", 0, NULL);
     support_empo_iterate(&first, 1);
-    lud_checkpoint *checkpoint = support_empo_saved(&first);
-    assert_int_equal(lud_checkpoint_write(checkpoint, support_empo_path, &error), LUD_OK);
-    lud_checkpoint_destroy(checkpoint);
-    assert_int_equal(lud_checkpoint_open(support_empo_path, &checkpoint, &error), LUD_OK);
-    lud_empo_phase2.visit(&second.learner->base, checkpoint);
-    if (lud_checkpoint_status(checkpoint, &error)) fail_msg("%s", error.text);
-    lud_checkpoint_destroy(checkpoint);
+    support_empo_resume(&first, &second, support_empo_path);
     const lud_empo_plasticity_figures before = lud_empo_plasticity_get(first.learner->plasticity),
                                       after = lud_empo_plasticity_get(second.learner->plasticity);
     assert_true(isfinite(before.dormant));
