@@ -6,6 +6,7 @@
 
 #include "base/file.h"
 #include "learn/episodes/data_set_parts.h"
+#include "learn/episodes/file/object_header.h"
 
 /* Deflate makes nothing smaller than by a factor of 1032; a file that says more invents it. */
 enum { MOST_COMPRESSION = 1100, MOST_CHUNK_BYTES = 1 << 28, CACHE_BYTES = 64 << 20, CACHE_SLOTS = 12421 };
@@ -19,15 +20,26 @@ lud_status lud_data_wrong(const lud_data_set *set, lud_error *error, const char 
     return lud_invalid(error, "%s: %s", set->info.path, text);
 }
 
-/* Whether the name is of an object in this very file. */
-static bool is_here(hid_t parent, const char *name) {
-    H5L_info_t info;
-    return H5Lexists(parent, name, H5P_DEFAULT) > 0 && H5Lget_info(parent, name, &info, H5P_DEFAULT) >= 0 &&
-           info.type == H5L_TYPE_HARD;
+#if H5_VERSION_GE(1, 12, 0) /* where an address is called a token */
+#define LINK_INFO H5L_info1_t
+#define get_link  H5Lget_info1
+#else
+#define LINK_INFO H5L_info_t
+#define get_link  H5Lget_info
+#endif
+
+/* Whether the name is of an object in this very file, and where that is. */
+static bool is_here(hid_t parent, const char *name, haddr_t *address) {
+    LINK_INFO info;
+    const bool here = H5Lexists(parent, name, H5P_DEFAULT) > 0 &&
+                      get_link(parent, name, &info, H5P_DEFAULT) >= 0 && info.type == H5L_TYPE_HARD;
+    if (here) *address = info.u.address;
+    return here;
 }
 
 hid_t lud_data_open_group(hid_t parent, const char *name) {
-    return is_here(parent, name) ? H5Gopen2(parent, name, H5P_DEFAULT) : -1;
+    haddr_t address;
+    return is_here(parent, name, &address) ? H5Gopen2(parent, name, H5P_DEFAULT) : -1;
 }
 
 static bool storage_is_sane(hid_t array, int rank, const hsize_t *extent, size_t number_bytes,
@@ -67,7 +79,9 @@ static bool read_type(hid_t array, lud_data_shape *shape) {
 }
 
 hid_t lud_data_open_array(const lud_data_set *set, hid_t parent, const char *name, lud_data_shape *shape) {
-    if (parent < 0 || !is_here(parent, name)) return -1;
+    haddr_t address;
+    if (parent < 0 || !is_here(parent, name, &address) || !lud_object_header_is_plain(parent, address))
+        return -1;
     const hid_t access = H5Pcreate(H5P_DATASET_ACCESS);
     H5Pset_chunk_cache(access, CACHE_SLOTS, CACHE_BYTES, 0.75);
     const hid_t array = H5Dopen2(parent, name, access);

@@ -213,24 +213,18 @@ static bool commit(commit_file *f) {
 enum { HEAP_HEADER = 16, OBJECT_HEADER = 16 };
 static const uint8_t heap_signature[8] = {'G', 'C', 'O', 'L', 1};
 
-static uint64_t number_at(const uint8_t *bytes, int n) {
-    uint64_t number = 0;
-    while (n--) number = number << 8 | bytes[n];
-    return number;
-}
-
 /* Whether the objects of the collection at `at` end where it ends. */
 static bool heap_is_sound(const commit_file *f, uint64_t at) {
     uint8_t header[HEAP_HEADER];
     if (!read_held(f, at, sizeof header, header)) return false;
-    const uint64_t size = number_at(header + 8, 8);
+    const uint64_t size = lud_hdf5_number_at(header + 8, 8);
     const uint64_t end = f->end_of_addresses;
     if (size < HEAP_HEADER || at > end || size > end - at) return false;
     uint8_t *heap = malloc(size);
     bool sound = heap && read_held(f, at, size, heap);
     for (uint64_t next = HEAP_HEADER; sound && size - next >= OBJECT_HEADER;) {
-        const uint64_t length = number_at(heap + next + 8, 8), left = size - next;
-        const bool is_free = number_at(heap + next, 2) == 0; /* its length has the header in it */
+        const uint64_t length = lud_hdf5_number_at(heap + next + 8, 8), left = size - next;
+        const bool is_free = lud_hdf5_number_at(heap + next, 2) == 0; /* its length has the header in it */
         const uint64_t whole = is_free ? length : OBJECT_HEADER + (length + 7) / 8 * 8;
         sound = length <= left && whole > 0 && whole <= left;
         next += whole;
@@ -323,6 +317,13 @@ static haddr_t get_size(const H5FD_t *base, H5FD_mem_t type) {
     return ((const commit_file *)base)->size;
 }
 
+/* A pointer to itself. */
+static herr_t get_handle(H5FD_t *base, hid_t list, void **handle) {
+    (void)list;
+    *handle = base;
+    return 0;
+}
+
 static herr_t read_bytes(H5FD_t *base, H5FD_mem_t type, hid_t list, haddr_t at, size_t n, void *bytes) {
     (void)type;
     (void)list;
@@ -388,6 +389,7 @@ static const H5FD_class_t driver = {
     .get_eoa = get_end_of_addresses,
     .set_eoa = set_end_of_addresses,
     .get_eof = get_size,
+    .get_handle = get_handle,
     .read = read_bytes,
     .write = write_bytes,
     .flush = flush,
@@ -404,6 +406,17 @@ static void make_driver(void) {
 herr_t lud_commit_file_use(hid_t list) {
     pthread_once(&once, make_driver);
     return driver_number < 0 ? -1 : H5Pset_driver(list, driver_number, NULL);
+}
+
+bool lud_commit_file_read(hid_t object, haddr_t address, size_t n, void *bytes) {
+    void *handle = NULL;
+    const hid_t file = H5Iget_file_id(object);
+    const bool known = file >= 0 && H5Fget_vfd_handle(file, H5P_DEFAULT, &handle) >= 0 && handle;
+    if (file >= 0) H5Fclose(file);
+    const commit_file *f = handle;
+    const haddr_t base = known ? f->base.base_addr : 0;
+    return known && address <= HADDR_MAX - base &&
+           read_bytes((H5FD_t *)handle, H5FD_MEM_OHDR, H5P_DEFAULT, base + address, n, bytes) >= 0;
 }
 
 void lud_commit_file_remove(const char *path) {

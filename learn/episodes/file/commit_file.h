@@ -11,9 +11,21 @@
 #pragma once
 
 #include <hdf5.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+/* A whole number of n bytes, as these files have them. */
+static inline uint64_t lud_hdf5_number_at(const uint8_t *bytes, int n) {
+    uint64_t number = 0;
+    while (n--) number = number << 8 | bytes[n];
+    return number;
+}
 
 /* Lets files that are opened or created with the property list use the driver. Negative when HDF5 refuses.
  * The driver keeps no lock; one writer at a time is the caller's promise. */
 herr_t lud_commit_file_use(hid_t file_access_list);
+/* n bytes at an address of the file that an object opened with the driver is in, as HDF5 has them; false
+ * where there are none. */
+bool lud_commit_file_read(hid_t object, haddr_t address, size_t n, void *bytes);
 /* Removes a file that was written with the driver, and its journal where one is left. */
 void lud_commit_file_remove(const char *path);
