@@ -25,7 +25,8 @@ struct lud_ranks {
     int rank, size, place, threads;
     double deadline; /* others are waited for until then; 0: as long as it takes */
     bool failed;     /* everybody knows of the last failure */
-    bool broken;     /* an exchange was left: there can be no other */
+    bool broken;     /* an exchange was left: there can be no other, */
+    bool stopped;    /* and it was since a stop was asked for */
     bool *near;      /* [size] of the first one's machine */
     int *integers;   /* [4][size]: counts and offsets of what is sent, and of what comes */
     char *out, *in;  /* [capacity] */
@@ -65,6 +66,10 @@ int lud_ranks_threads(const lud_ranks *ranks) {
 
 bool lud_ranks_agreed_to_fail(const lud_ranks *ranks) {
     return ranks && ranks->failed;
+}
+
+bool lud_ranks_parted(const lud_ranks *ranks) {
+    return ranks && ranks->broken;
 }
 
 void lud_ranks_traffic(const lud_ranks *ranks, uint64_t *bytes, uint64_t *exchanges) {
@@ -133,6 +138,11 @@ static void leave(lud_ranks *r, const lud_ranks_memory *memory) {
     if (memory->abandon) memory->abandon(memory->self);
 }
 
+static lud_status left_already(const lud_ranks *r, lud_error *error) {
+    if (r->stopped) return lud_fail(error, LUD_INTERRUPTED, "stopped; the other processes do not answer");
+    return lud_fail(error, LUD_ERROR_IO, "the processes of this job have parted");
+}
+
 /* Waits until the exchange between these memories is over. The processor is given away meanwhile: there may
  * be more processes than cores. */
 static lud_status wait_in(lud_ranks *r, const lud_ranks_memory *memory, bool begun, lud_error *error) {
@@ -146,7 +156,8 @@ static lud_status wait_in(lud_ranks *r, const lud_ranks_memory *memory, bool beg
         if (asked == 0.0) asked = now;
         if (r->deadline > 0.0 ? now < r->deadline : now - asked < patience) continue;
         leave(r, memory);
-        return lud_fail(error, LUD_INTERRUPTED, "stopped; the other processes do not answer");
+        r->stopped = true;
+        return left_already(r, error);
     }
     if (well) return LUD_OK;
     leave(r, memory);
@@ -183,10 +194,6 @@ static lud_status gather(lud_ranks *r, const void *own, const int *counts, void 
 static lud_status gather_equal(lud_ranks *r, const void *own, int n, void *all, lud_error *error) {
     for (int k = 0; k < r->size; k++) r->integers[k] = n;
     return gather(r, own, r->integers, all, error);
-}
-
-static lud_status left_already(lud_error *error) {
-    return lud_fail(error, LUD_ERROR_IO, "the processes of this job have parted");
 }
 
 /* ---- launchers ---- */
@@ -309,7 +316,7 @@ typedef struct word {
 
 lud_status lud_ranks_agree(lud_ranks *r, lud_status status, lud_error *error) {
     if (!r) return status;
-    if (r->broken) return status ? status : left_already(error);
+    if (r->broken) return status ? status : left_already(r, error);
     int *all = r->integers + 2 * r->size, first = 0;
     const int own = (int)status;
     LUD_TRY(gather_equal(r, &own, (int)sizeof own, all, error));
@@ -341,7 +348,7 @@ lud_status lud_ranks_give_up(lud_ranks *r, lud_status status, lud_error *error) 
 
 lud_status lud_ranks_broadcast(lud_ranks *r, void *bytes, size_t n, lud_error *error) {
     if (!r) return LUD_OK;
-    if (r->broken) return left_already(error);
+    if (r->broken) return left_already(r, error);
     for (size_t sent = 0; sent < n;) {
         const size_t part = n - sent < MOST_BYTES ? n - sent : MOST_BYTES;
         if (r->rank == 0) r->bytes += part;
@@ -395,7 +402,7 @@ static lud_status complete(lud_ranks *r, const lud_ranks_array *arrays, int n, i
 lud_status lud_ranks_complete(lud_ranks *r, const lud_ranks_array *arrays, int n, int n_shares,
                               lud_error *error) {
     if (!r) return LUD_OK;
-    if (r->broken) return left_already(error);
+    if (r->broken) return left_already(r, error);
     for (int i = 0; i < n;) {
         size_t bytes = 0;
         int end = i;
@@ -429,7 +436,7 @@ lud_status lud_ranks_complete(lud_ranks *r, const lud_ranks_array *arrays, int n
 lud_status lud_ranks_collect(lud_ranks *r, void *items, size_t item_bytes, int64_t n_items, int n_shares,
                              const bool *there, lud_error *error) {
     if (!r) return LUD_OK;
-    if (r->broken) return left_already(error);
+    if (r->broken) return left_already(r, error);
     const int size = r->size;
     if (there && lud_ranks_all(r, there)) return LUD_OK;
     int *to = r->integers, *to_offset = to + size, *from = to + 2 * size, *from_offset = to + 3 * size;
@@ -471,7 +478,7 @@ lud_status lud_ranks_join_lists(lud_ranks *r, const void *own, int64_t n, size_t
         if (all != own) memcpy(all, own, (size_t)n * item_bytes);
         return LUD_OK;
     }
-    if (r->broken) return left_already(error);
+    if (r->broken) return left_already(r, error);
     int *counts = r->integers + 2 * r->size;
     const int bytes = n * (int64_t)item_bytes <= MOST_BYTES ? (int)(n * (int64_t)item_bytes) : -1;
     int64_t total = 0;
@@ -641,7 +648,7 @@ lud_status lud_ranks_add(lud_ranks *r, const lud_ranks_memory *memory, int n_sha
         return LUD_OK;
     }
     assert(n_shares % r->size == 0 && memory->exchange);
-    if (r->broken) return left_already(error);
+    if (r->broken) return left_already(r, error);
     o.begin = lud_ranks_first_share(r, n_shares, r->rank);
     walk_parts(0, n_shares, o.begin, lud_ranks_first_share(r, n_shares, r->rank + 1), add_part, &o);
     /* as many numbers at once as MPI counts */

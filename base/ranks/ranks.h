@@ -58,6 +58,8 @@ lud_status lud_ranks_agree(lud_ranks *ranks, lud_status status, lud_error *error
 lud_status lud_ranks_give_up(lud_ranks *ranks, lud_status status, lud_error *error);
 /* The status that lud_ranks_agree gave last was a failure: everybody knows, one of them tells. */
 bool lud_ranks_agreed_to_fail(const lud_ranks *ranks);
+/* An exchange was left, since others are gone or do not answer: there can be no other. */
+bool lud_ranks_parted(const lud_ranks *ranks);
 /* bytes[n] of the first process, everywhere. */
 lud_status lud_ranks_broadcast(lud_ranks *ranks, void *bytes, size_t n, lud_error *error);
 

@@ -2,16 +2,21 @@
 
 #include <math.h>
 
-bool lud_empo_asker_create(lud_empo_values *values, lud_empo_met *met, lud_empo_asker *a) {
-    const size_t n = LUD_EMPO_ASKED, words = (size_t)values->features->words;
-    *a = (lud_empo_asker){.values = values, .met = met};
-    LUD_TAKE(&a->arrays, a->record, n * words);
-    LUD_TAKE(&a->arrays, a->records, n);
+/* Each share has at least so many states where they are divided; at most so many shares have their full
+ * number at once. */
+enum { LEAST_OF_SHARE = 16, MOST_FULL = 16 };
+
+bool lud_empo_asker_create(lud_empo_values *values, lud_empo_met *met, int n_shares, lud_empo_asker *a) {
+    const size_t some = LUD_EMPO_ASKED, n = some * (size_t)(n_shares < MOST_FULL ? n_shares : MOST_FULL),
+                 words = (size_t)values->features->words;
+    *a = (lud_empo_asker){.values = values, .met = met, .n_shares = n_shares, .at_once = (int64_t)n};
+    LUD_TAKE(&a->arrays, a->record, some * words);
+    LUD_TAKE(&a->arrays, a->records, some);
     LUD_TAKE(&a->arrays, a->states, n);
     LUD_TAKE(&a->arrays, a->levels, n * values->features->grid->model.layout.state_bytes);
     LUD_TAKE(&a->arrays, a->v_h_e, n * (size_t)values->features->layout.n_goals);
     LUD_TAKE(&a->arrays, a->v_r, n);
-    for (size_t i = 0; !a->arrays.failed && i < n; i++) a->records[i] = a->record + i * words;
+    for (size_t i = 0; !a->arrays.failed && i < some; i++) a->records[i] = a->record + i * words;
     return !a->arrays.failed;
 }
 
@@ -21,33 +26,56 @@ void lud_empo_asker_free(lud_empo_asker *a) {
     *a = (lud_empo_asker){0};
 }
 
-/* What networks add to what paths make of it counts as much as they are believed. */
-static void believe(lud_empo_asker *a, int64_t n) {
+/* What networks add to what paths make of it counts as much as they are believed: of the states of the last
+ * run, the first of which is `first`. */
+static void believe(lud_empo_asker *a, int64_t first, int64_t n) {
     const lud_empo_estimates paths = lud_empo_values_estimates(a->values);
     const double belief = lud_empo_met_belief(a->met);
-    const int64_t n_entries = n * a->values->features->layout.n_goals;
-    for (int64_t i = 0; paths.v_h_e && i < n_entries; i++) {
-        const double alone = (double)paths.v_h_e[i], said = (double)a->v_h_e[i];
-        a->v_h_e[i] = (float)(alone + belief * (said - alone));
+    const int64_t n_goals = a->values->features->layout.n_goals;
+    float *v_h_e = a->v_h_e + first * n_goals, *v_r = a->v_r + first;
+    for (int64_t i = 0; paths.v_h_e && i < n * n_goals; i++) {
+        const double alone = (double)paths.v_h_e[i], said = (double)v_h_e[i];
+        v_h_e[i] = (float)(alone + belief * (said - alone));
     }
     for (int64_t i = 0; paths.log_v_r && i < n; i++) {
-        const double alone = (double)paths.log_v_r[i], said = log(-(double)a->v_r[i]);
-        a->v_r[i] = (float)-exp(alone + belief * (said - alone));
+        const double alone = (double)paths.log_v_r[i], said = log(-(double)v_r[i]);
+        v_r[i] = (float)-exp(alone + belief * (said - alone));
     }
 }
 
-lud_status lud_empo_ask(lud_empo_asker *a, int64_t n, const uint8_t *const *states, lud_error *error) {
+/* Of the states in hand first .. first + n - 1, at most LUD_EMPO_ASKED. */
+static lud_status ask_stretch(void *asker, int64_t first, int64_t n, lud_error *error) {
+    lud_empo_asker *a = asker;
     lud_empo_values *v = a->values;
-    const size_t words = (size_t)v->features->words, goals = (size_t)v->features->layout.n_goals;
-    if (n == 0) return LUD_OK;
+    const uint8_t *const *states = a->in_hand + first;
+    const size_t words = (size_t)v->features->words;
+    const int64_t goals = v->features->layout.n_goals;
     for (int64_t i = 0; i < n; i++)
         lud_empo_features_encode(v->features, states[i], a->record + (size_t)i * words);
     LUD_TRY(lud_empo_values_run(v, n, a->records, NULL, LUD_WANT_WORTH, 0.0, 0, error));
-    lud_device_download(v->device, a->v_h_e, v->v_h_e, (size_t)n * goals * sizeof(float));
-    lud_device_download(v->device, a->v_r, v->v_r, (size_t)n * sizeof(float));
-    believe(a, n);
+    lud_device_download(v->device, a->v_h_e + first * goals, v->v_h_e, (size_t)(n * goals) * sizeof(float));
+    lud_device_download(v->device, a->v_r + first, v->v_r, (size_t)n * sizeof(float));
+    believe(a, first, n);
     for (int64_t i = 0; i < n; i++)
-        a->v_r[i] *= (float)lud_empo_met_annuity(a->met, lud_empo_met_level(a->met, states[i]));
+        a->v_r[first + i] *= (float)lud_empo_met_annuity(a->met, lud_empo_met_level(a->met, states[i]));
+    return LUD_OK;
+}
+
+lud_status lud_empo_ask(lud_empo_asker *a, int64_t n, const uint8_t *const *states, lud_error *error) {
+    a->in_hand = states;
+    return n > 0 ? ask_stretch(a, 0, n, error) : LUD_OK;
+}
+
+/* Of the first n states of the asker's own, by all processes together. */
+static lud_status ask_together(lud_empo_asker *a, int64_t n, lud_error *error) {
+    const int64_t goals = a->values->features->layout.n_goals;
+    const lud_ranks_array said[] = {{a->v_h_e, (size_t)goals * sizeof *a->v_h_e, 1, n},
+                                    {a->v_r, sizeof *a->v_r, 1, n}};
+    a->in_hand = a->states;
+    if (a->n_shares > 1 && n >= LEAST_OF_SHARE * (int64_t)a->n_shares)
+        return lud_ranks_divide(a->values->device->ranks, a->n_shares, n, ask_stretch, a, said, 2, error);
+    for (int64_t first = 0; first < n; first += LUD_EMPO_ASKED)
+        LUD_TRY(ask_stretch(a, first, n - first < LUD_EMPO_ASKED ? n - first : LUD_EMPO_ASKED, error));
     return LUD_OK;
 }
 
@@ -61,7 +89,7 @@ static lud_status ask_some(lud_empo_asker *a, int64_t n, const uint32_t *nodes, 
         lud_empo_met_state(a->met, nodes[i], levels[i], state);
         a->states[i] = state;
     }
-    LUD_TRY(lud_empo_ask(a, n, a->states, error));
+    LUD_TRY(ask_together(a, n, error));
     for (int64_t i = 0; i < n; i++)
         lud_empo_met_scale(a->met, nodes[i], levels[i], a->v_h_e + (size_t)i * goals, a->v_r[i]);
     return LUD_OK;
@@ -70,9 +98,9 @@ static lud_status ask_some(lud_empo_asker *a, int64_t n, const uint32_t *nodes, 
 /* Any number of them. */
 static lud_status ask_at(lud_empo_asker *a, int64_t n, const uint32_t *nodes, const int *levels,
                          lud_error *error) {
-    for (int64_t first = 0; first < n; first += LUD_EMPO_ASKED)
-        LUD_TRY(ask_some(a, n - first < LUD_EMPO_ASKED ? n - first : LUD_EMPO_ASKED, nodes + first,
-                         levels + first, error));
+    for (int64_t first = 0; first < n; first += a->at_once)
+        LUD_TRY(ask_some(a, n - first < a->at_once ? n - first : a->at_once, nodes + first, levels + first,
+                         error));
     return LUD_OK;
 }
 
@@ -81,7 +109,7 @@ lud_status lud_empo_ask_nodes(lud_empo_asker *a, int64_t n, const uint32_t *node
                  bytes = a->values->features->grid->model.layout.state_bytes;
     int n_knots;
     const int32_t *knots = lud_empo_met_knots(a->met, &n_knots);
-    const int64_t at_once = LUD_EMPO_ASKED / n_knots;
+    const int64_t at_once = a->at_once / n_knots;
     for (int64_t first = 0; first < n; first += at_once) {
         const int64_t some = n - first < at_once ? n - first : at_once;
         for (int64_t i = 0; i < some * n_knots; i++) {
@@ -89,7 +117,7 @@ lud_status lud_empo_ask_nodes(lud_empo_asker *a, int64_t n, const uint32_t *node
             lud_empo_met_state(a->met, nodes[first + i / n_knots], knots[i % n_knots], state);
             a->states[i] = state;
         }
-        LUD_TRY(lud_empo_ask(a, some * n_knots, a->states, error));
+        LUD_TRY(ask_together(a, some * n_knots, error));
         for (int64_t i = 0; i < some; i++)
             lud_empo_met_set(a->met, nodes[first + i], a->v_h_e + (size_t)(i * n_knots) * goals,
                              a->v_r + i * n_knots);

@@ -26,8 +26,7 @@ static lud_status expand_all(lud_empo_met *m, int64_t most, lud_progress *progre
     int64_t living = 0; /* all of them would have to be expanded */
     for (int64_t node = 0; node < m->n; node++) {
         if (!m->clocked || m->highest[node] > 1 || node == 0) living = m->n - m->n_terminal;
-        if (node % BEAT == 0)
-            LUD_TRY(lud_progress_beat(progress, 0.25 * (double)living / (double)most, error));
+        if (node % BEAT == 0) LUD_TRY(lud_met_beat(m, progress, 0.25 * (double)living / (double)most, error));
         if (lud_empo_met_expanded(m, node) || lud_empo_met_terminal(m, node)) continue;
         if (m->clocked && m->highest[node] == 0) continue;
         if (living > most) return LUD_ERROR_LIMIT;
@@ -48,10 +47,12 @@ lud_status lud_empo_met_close(lud_empo_met *m, const lud_model *model, uint64_t 
         lud_empo_met_clear(m);
         return LUD_OK;
     }
-    if (status) return lud_fail(error, status, "%s", full.text);
+    if (status) return full.status ? lud_fail(error, status, "%s", full.text) : status;
     lud_empo_met_none_new(m);
-    while (lud_empo_met_sweep(m, 0.0, SWEPT) > 0)
-        LUD_TRY(lud_progress_beat(progress, 0.25 + 0.25 * m->lowest / m->n_levels, error));
+    for (int64_t n = 1; n > 0;) {
+        LUD_TRY(lud_empo_met_sweep(m, 0.0, SWEPT, &n, error));
+        LUD_TRY(lud_met_beat(m, progress, 0.25 + 0.25 * m->lowest / m->n_levels, error));
+    }
     m->closed = *closed = true;
     return LUD_OK;
 }

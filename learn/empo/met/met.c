@@ -263,12 +263,16 @@ lud_status lud_empo_met_create(const lud_empo_features *features, const lud_empo
     return status;
 }
 
+void lud_empo_met_divide(lud_empo_met *m, lud_ranks *ranks) {
+    m->ranks = ranks;
+}
+
 void lud_empo_met_destroy(lud_empo_met *m) {
     if (!m) return;
     for (int level = 0; m->rows && level < m->n_levels; level++) free(m->rows[level]);
     LUD_FREE(m->states, m->flags, m->list, m->first_before, m->touched, m->place, m->seen, m->visits,
              m->highest);
-    LUD_FREE(m->fresh, m->expanded, m->marks, m->active, m->work, m->changed, m->slots);
+    LUD_FREE(m->fresh, m->expanded, m->marks, m->active, m->work, m->changed, m->slots, m->renewed);
     LUD_FREE(m->words, m->before, m->built, m->distinct, m->likely, m->block, m->known, m->owner);
     for (int i = 0; m->scratch && i < m->n_threads; i++) free(m->scratch[i].distinct);
     lud_successors_free(&m->found);
@@ -671,7 +675,7 @@ static lud_status restore_lists(lud_empo_met *m, lud_progress *progress, lud_err
     for (int64_t i = 0; i < m->n_expanded; i++) {
         const int64_t node = m->expanded[i];
         if (m->list[node] >= 0) continue;
-        if (i % BEAT == 0) LUD_TRY(lud_progress_beat(progress, 0, error));
+        if (i % BEAT == 0) LUD_TRY(lud_met_beat(m, progress, 0, error));
         LUD_TRY(list_successors(m, node, error));
     }
     return LUD_OK;

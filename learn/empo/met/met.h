@@ -16,6 +16,7 @@
 #pragma once
 
 #include "base/progress.h"
+#include "base/ranks/ranks.h"
 #include "learn/empo/exact/exact.h"
 #include "learn/empo/people/prior.h"
 
@@ -28,6 +29,9 @@ enum { LUD_EMPO_UNMET = -1, LUD_EMPO_MET_MOST_STEPS = 1000 };
 lud_status lud_empo_met_create(const lud_empo_features *features, const lud_empo_theory *theory,
                                const lud_empo_prior *prior, double power_floor, size_t most_bytes,
                                lud_empo_met **met, lud_error *error);
+/* Processes that do the same with tables of their own divide what sweeps compute, from now on; null: none do.
+ * What asks whether to stop asks all of them. They must outlive it. */
+void lud_empo_met_divide(lud_empo_met *met, lud_ranks *ranks);
 /* Null is allowed. */
 void lud_empo_met_destroy(lud_empo_met *met);
 const lud_empo_layout *lud_empo_met_layout(const lud_empo_met *met);
@@ -100,9 +104,10 @@ void lud_empo_met_ground(lud_empo_met *met, int64_t n, double shares);
 /* Marks every expanded state. */
 void lud_empo_met_mark_all(lud_empo_met *met);
 /* Computes all that is marked anew, and the states before where worth has changed by more than `tolerance` of
- * itself; about `most` levels of states (0: any number). Returns how many; the threads of the machine share
- * them. */
-int64_t lud_empo_met_sweep(lud_empo_met *met, double tolerance, int64_t most);
+ * itself; about `most` levels of states (0: any number), *n of them. The threads of the machine share them,
+ * and so do processes. */
+lud_status lud_empo_met_sweep(lud_empo_met *met, double tolerance, int64_t most, int64_t *n,
+                              lud_error *error);
 
 /* The same of one expanded state, where it is marked; those before it wait for the next sweep. */
 void lud_empo_met_settle(lud_empo_met *met, int64_t node, double tolerance);

@@ -97,6 +97,8 @@ struct lud_empo_met {
     lud_successors found;
     int n_threads;
     lud_met_scratch *scratch; /* [n_threads] */
+    lud_ranks *ranks;         /* processes that hold the same table; null: this one alone */
+    float *renewed;           /* [LUD_MET_DIVIDED][stride] rows that they tell each other */
     double *policy;           /* [n_policies] */
     double *values;           /* [stride] */
     int32_t *joint;
@@ -106,6 +108,14 @@ struct lud_empo_met {
     int64_t n_built, room_built, n_distinct, room_distinct;
 };
 
+/* Levels of states that processes divide at a time. */
+enum { LUD_MET_DIVIDED = 1 << 15 };
+
+/* Processes go on together, unless one of them is to stop. */
+static inline lud_status lud_met_beat(const lud_empo_met *m, lud_progress *progress, double part,
+                                      lud_error *error) {
+    return lud_ranks_agree(m->ranks, lud_progress_beat(progress, part, error), error);
+}
 /* The row of a state that has a block, at a level that is not the end. */
 static inline float *lud_met_row(const lud_empo_met *m, int64_t node, int level) {
     return m->rows[level] + (size_t)m->block[node] * m->stride;

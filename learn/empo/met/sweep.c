@@ -1,8 +1,10 @@
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <omp.h>
 
+#include "base/ranks/divide.h"
 #include "learn/empo/met/met_inside.h"
 
 /* ---- marks ---- */
@@ -172,21 +174,69 @@ static bool take_level(lud_empo_met *m, int level, int64_t most, int64_t *n) {
     return true;
 }
 
+/* States of a level that are renewed together. */
+typedef struct level_work {
+    lud_empo_met *met;
+    int level;
+    int64_t first; /* the first of them in the table's list of work */
+    double tolerance;
+} level_work;
+
+/* States i .. i + n - 1 of these, at the same time. */
+static void renew_some(const level_work *w, int64_t i, int64_t n) {
+    enum { PARALLEL_FROM = 256 };
+    const lud_empo_met *m = w->met;
+    const int64_t first = w->first + i;
+#pragma omp parallel for schedule(static) num_threads(m->n_threads) if (n >= PARALLEL_FROM)
+    for (int64_t k = first; k < first + n; k++)
+        m->changed[k] = renew(m, &m->scratch[omp_get_thread_num()], m->work[k], w->level, w->tolerance);
+}
+
+/* The same for other processes. */
+static lud_status renew_for_all(void *work, int64_t i, int64_t n, lud_error *error) {
+    const level_work *w = work;
+    const lud_empo_met *m = w->met;
+    if (!m->renewed) return lud_no_memory(error, "values of states that were met");
+    renew_some(w, i, n);
+    for (int64_t k = i; k < i + n; k++)
+        memcpy(m->renewed + (size_t)k * m->stride, lud_met_row(m, m->work[w->first + k], w->level),
+               m->stride * sizeof *m->renewed);
+    return LUD_OK;
+}
+
+/* Those of a level that processes divide: the table is the same everywhere afterwards. */
+static lud_status renew_together(lud_empo_met *m, int level, int64_t n, double tolerance, lud_error *error) {
+    const size_t row_bytes = m->stride * sizeof *m->renewed;
+    if (!m->renewed) m->renewed = malloc(LUD_MET_DIVIDED * row_bytes);
+    for (int64_t first = 0; first < n; first += LUD_MET_DIVIDED) {
+        level_work work = {m, level, first, tolerance};
+        const int64_t some = n - first < LUD_MET_DIVIDED ? n - first : LUD_MET_DIVIDED;
+        const lud_ranks_array arrays[] = {{m->renewed, row_bytes, 1, some},
+                                          {m->changed + first, sizeof *m->changed, 1, some}};
+        LUD_TRY(lud_ranks_divide(m->ranks, lud_ranks_size(m->ranks), some, renew_for_all, &work, arrays, 2,
+                                 error));
+        for (int64_t k = 0; k < some; k++)
+            memcpy(lud_met_row(m, m->work[first + k], level), m->renewed + (size_t)k * m->stride, row_bytes);
+    }
+    return LUD_OK;
+}
+
 /* Levels follow from other levels, so their states can be computed at the same time. Where there is one level
  * each goes on from what the one before it has found, and those met last, which the others lead to, come
  * first. */
-static void renew_level(lud_empo_met *m, int level, int64_t n, double tolerance) {
-    enum { PARALLEL_FROM = 256 };
-    if (m->clocked) {
-#pragma omp parallel for schedule(static) num_threads(m->n_threads) if (n >= PARALLEL_FROM)
-        for (int64_t i = 0; i < n; i++)
-            m->changed[i] = renew(m, &m->scratch[omp_get_thread_num()], m->work[i], level, tolerance);
-    } else {
+static lud_status renew_level(lud_empo_met *m, int level, int64_t n, double tolerance, lud_error *error) {
+    enum { TOGETHER_FROM = 256 }; /* about half a millisecond of work */
+    const level_work all = {m, level, 0, tolerance};
+    if (m->clocked && m->ranks && n >= TOGETHER_FROM)
+        LUD_TRY(renew_together(m, level, n, tolerance, error));
+    else if (m->clocked)
+        renew_some(&all, 0, n);
+    else
         for (int64_t i = n - 1; i >= 0; i--)
             m->changed[i] = renew(m, m->scratch, m->work[i], level, tolerance);
-    }
     for (int64_t i = 0; i < n; i++)
         if (m->changed[i]) mark_before_level(m, m->work[i], level);
+    return LUD_OK;
 }
 
 /* States without marks are active no longer. */
@@ -214,16 +264,16 @@ void lud_empo_met_settle(lud_empo_met *m, int64_t node, double tolerance) {
     }
 }
 
-int64_t lud_empo_met_sweep(lud_empo_met *m, double tolerance, int64_t most) {
-    int64_t total = 0;
-    while (m->lowest < m->n_levels && (most == 0 || total < most)) {
+lud_status lud_empo_met_sweep(lud_empo_met *m, double tolerance, int64_t most, int64_t *n, lud_error *error) {
+    for (*n = 0; m->lowest < m->n_levels && (most == 0 || *n < most);) {
         const int level = m->lowest;
-        int64_t n;
-        if (take_level(m, level, most ? most - total : 0, &n)) m->lowest = level + 1;
-        renew_level(m, level, n, tolerance); /* may lower it again where there is no clock */
-        total += n;
+        int64_t taken;
+        if (take_level(m, level, most ? most - *n : 0, &taken)) m->lowest = level + 1;
+        /* may lower it again where there is no clock */
+        LUD_TRY(renew_level(m, level, taken, tolerance, error));
+        *n += taken;
     }
     leave_active(m);
-    m->computed += total;
-    return total;
+    m->computed += *n;
+    return LUD_OK;
 }

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/ranks/divide.h"
 #include "learn/empo/memory/environments.h"
 #include "learn/empo/memory/successor_list.h"
 #include "learn/empo/phase1/phase1.h"
@@ -157,13 +158,36 @@ static void move(lud_empo_phase1_rollout *a, int e) {
     if (lud_empo_environments_over(&a->env, e, a->net->options.steps_per_episode)) begin_episode(a, e);
 }
 
+/* What people do in some environments. */
+static lud_status evaluate_some(void *rollout, int64_t first, int64_t n, lud_error *error) {
+    lud_empo_phase1_rollout *a = rollout;
+    const int64_t n_humans = a->net->features.layout.n_humans;
+    (void)error;
+    const lud_empo_human_query query = {.n = n,
+                                        .records = a->record_of + first,
+                                        .begin = a->begin,
+                                        .person = a->person,
+                                        .goal = a->env.goals + first * n_humans};
+    lud_empo_human_net_evaluate(a->net, &query, false, a->policy + first * n_humans * a->net->n_actions,
+                                NULL);
+    return LUD_OK;
+}
+
+/* In all: processes, which step the same environments, divide them where that is worth it. */
+static lud_status evaluate(lud_empo_phase1_rollout *a, lud_error *error) {
+    enum { DIVIDED_FROM = 16 }; /* environments of a share */
+    const int shares = (int)a->net->options.shares;
+    const size_t numbers = (size_t)(a->net->features.layout.n_humans * a->net->n_actions);
+    const lud_ranks_array policy = {a->policy, numbers * sizeof *a->policy, 1, a->env.n};
+    if (shares == 1 || a->env.n < DIVIDED_FROM * shares) return evaluate_some(a, 0, a->env.n, error);
+    return lud_ranks_divide(a->net->device->ranks, shares, a->env.n, evaluate_some, a, &policy, 1, error);
+}
+
 lud_status lud_empo_phase1_rollout_step(lud_empo_phase1_rollout *a, double epsilon, int64_t step,
                                         lud_empo_replay *replay, lud_error *error) {
     const lud_empo_layout *layout = &a->net->features.layout;
     lud_empo_environments_encode_all(&a->env);
-    const lud_empo_human_query query = {
-        .n = a->env.n, .records = a->record_of, .begin = a->begin, .person = a->person, .goal = a->env.goals};
-    if (epsilon < 1.0) lud_empo_human_net_evaluate(a->net, &query, false, a->policy, NULL);
+    if (epsilon < 1.0) LUD_TRY(evaluate(a, error));
     for (int e = 0; e < a->env.n; e++) {
         for (int h = 0; h < layout->n_humans; h++) LUD_TRY(keep(a, e, h, step, replay, error));
         choose(a, e, epsilon);

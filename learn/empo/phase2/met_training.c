@@ -44,9 +44,10 @@ lud_status lud_empo_met_training_create(const lud_empo_features *features,
     if (status == LUD_OK)
         status = lud_empo_met_create(features, &options->theory, prior, lud_empo_values_power_floor(values),
                                      (size_t)(options->met_memory * LUD_GIBIBYTE), &t->met, error);
-    if (status == LUD_OK &&
-        (!lud_empo_asker_create(values, t->met, &t->asker) || !lud_empo_ahead_create(&t->asker, &t->ahead)))
+    if (status == LUD_OK && (!lud_empo_asker_create(values, t->met, (int)options->shares, &t->asker) ||
+                             !lud_empo_ahead_create(&t->asker, &t->ahead)))
         status = lud_no_memory(error, "a learner");
+    if (status == LUD_OK) lud_empo_met_divide(t->met, values->device->ranks);
     if (status == LUD_OK) status = lud_empo_fit_create(values, &t->asker, options, seed, &t->fit, error);
     if (status == LUD_OK) status = lud_empo_actor_create(options, &t->asker, seed, &t->actor, error);
     if (status)
@@ -80,9 +81,10 @@ lud_status lud_empo_met_training_begin(lud_empo_met_training *t, lud_progress *p
 /* Hands on what has changed; how long there is none again follows from how much it was. Goes on where it was
  * broken off. */
 static lud_status sweep(lud_empo_met_training *t, lud_progress *progress, double part, lud_error *error) {
-    for (int64_t n; (n = lud_empo_met_sweep(t->met, tolerance, SWEPT_AT_ONCE)) > 0;) {
+    for (int64_t n = 1; n > 0;) {
+        LUD_TRY(lud_empo_met_sweep(t->met, tolerance, SWEPT_AT_ONCE, &n, error));
         t->swept += n;
-        LUD_TRY(beat(t, progress, part, error));
+        if (n > 0) LUD_TRY(beat(t, progress, part, error));
     }
     t->rest = t->swept;
     t->swept = 0;
@@ -138,7 +140,9 @@ lud_status lud_empo_met_training_step(lud_empo_met_training *t, int64_t step, co
                                       bool measure, lud_error *error) {
     LUD_TRY(lud_empo_fit_learn(t->fit, step, now, measure, error));
     if (lud_empo_met_complete(t->met)) return LUD_OK; /* there is no rim, and nothing to agree on */
-    return agree(t, refresh_rim(t, error), error);
+    const lud_status own = refresh_rim(t, error), all = agree(t, own, error);
+    /* the step is done, also where the others are gone: the next one tells */
+    return lud_ranks_parted(t->asker.values->device->ranks) ? own : all;
 }
 
 /* States at the rim that look-ahead from expanded states counts: wanted[n of the states]. */
@@ -174,7 +178,8 @@ static lud_status sweep_all(lud_empo_met_training *t, lud_progress *progress, lu
     const double all = (double)lud_empo_met_get(t->met).expanded * lud_empo_met_levels(t->met);
     double done = 0;
     lud_empo_met_mark_all(t->met);
-    for (int64_t n; (n = lud_empo_met_sweep(t->met, 0.0, SWEPT_AT_ONCE)) > 0;) {
+    for (int64_t n = 1; n > 0;) {
+        LUD_TRY(lud_empo_met_sweep(t->met, 0.0, SWEPT_AT_ONCE, &n, error));
         done += (double)n;
         lud_progress_stage(progress, "all values computed anew", done / all);
         LUD_TRY(beat(t, progress, 1.0, error));

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/random.h"
+#include "base/ranks/divide.h"
 #include "learn/empo/memory/archive.h"
 #include "learn/empo/memory/environments.h"
 #include "learn/empo/memory/successor_list.h"
@@ -20,6 +21,9 @@ enum { LANE_BEHAVIOUR, LANE_FRESH };
 enum { LANE_WAY = 0xffff };
 enum { LANE_TO_STEP, LANE_TO_RESTART };
 enum { MAX_ACTIONS = 256, PARALLEL_FROM = 64, MAX_CHOICES = 16 };
+/* Environments of a share from which on processes divide what networks say of them; a search is always worth
+ * it. */
+enum { DIVIDED_FROM = 16 };
 
 /* The transition of one environment while it is put together. */
 typedef struct builder {
@@ -62,7 +66,8 @@ struct lud_empo_rollout {
     float *q;                  /* [n_envs][n_robot_actions] */
     builder *builders;         /* [n_envs] */
     double *searched;          /* [n_envs][n_robot_actions] what the search says; with it only */
-    bool searching;            /* in this step */
+    const lud_empo_now *now;   /* of this step, */
+    bool searching;            /* and whether robots search in it */
     double *people;          /* [n_envs][policy entries] of people, evaluated all at once; null: one by one */
     int32_t *people_records; /* [n_envs][words of the network] */
     const int32_t **people_record_of; /* [n_envs] */
@@ -205,13 +210,34 @@ static void set_joint(const lud_empo_rollout *a, builder *b, const int32_t *peop
 
 /* ---- choosing ---- */
 
-/* Evaluates learned people in all environments, before threads share them out. */
-static void evaluate_people(lud_empo_rollout *a) {
+/* Of all environments what `work` fills in for some of them, arrays[n] of an item for each: divided among the
+ * processes, which step the same environments, where that is worth it. */
+static lud_status for_all(lud_empo_rollout *a, lud_ranks_work work, const lud_ranks_array *arrays, int n,
+                          bool search, lud_error *error) {
+    const int shares = (int)a->options->shares;
+    if (shares == 1 || a->n < (search ? 1 : DIVIDED_FROM) * shares) return work(a, 0, a->n, error);
+    return lud_ranks_divide(a->parts.values->device->ranks, shares, a->n, work, a, arrays, n, error);
+}
+
+/* Evaluates learned people in some environments, before threads share them out. */
+static lud_status evaluate_some_people(void *rollout, int64_t first, int64_t n, lud_error *error) {
+    lud_empo_rollout *a = rollout;
     const lud_empo_features *f = &a->prior->network->features;
-    for (int e = 0; e < a->n; e++)
-        lud_empo_features_encode(f, lud_empo_environments_state(&a->env, e),
+    const lud_empo_layout *layout = &a->features->layout;
+    (void)error;
+    for (int64_t e = first; e < first + n; e++)
+        lud_empo_features_encode(f, lud_empo_environments_state(&a->env, (int)e),
                                  a->people_records + (size_t)e * (size_t)f->words);
-    lud_empo_human_net_policies(a->prior->network, a->n, a->people_record_of, a->people, NULL);
+    lud_empo_human_net_policies(a->prior->network, n, a->people_record_of + first,
+                                a->people + first * layout->policy_begin[layout->n_humans], NULL);
+    return LUD_OK;
+}
+
+static lud_status evaluate_people(lud_empo_rollout *a, lud_error *error) {
+    const lud_empo_layout *layout = &a->features->layout;
+    const lud_ranks_array people = {
+        a->people, (size_t)layout->policy_begin[layout->n_humans] * sizeof *a->people, 1, a->n};
+    return for_all(a, evaluate_some_people, &people, 1, false, error);
 }
 
 /* p[n_human_actions] of person h with its goal in environment e. */
@@ -520,17 +546,32 @@ static bool count_actions(lud_empo_rollout *a, int e) {
     return true;
 }
 
-/* What robots act by: Q_r, and what a search from the states finds. */
+/* What robots act by in some environments: Q_r, and what a search from the states finds. */
+static lud_status evaluate_some_robots(void *rollout, int64_t first, int64_t n, lud_error *error) {
+    lud_empo_rollout *a = rollout;
+    const lud_empo_rollout_parts *p = &a->parts;
+    const lud_empo_now *now = a->now;
+    const size_t from = (size_t)first, n_actions = (size_t)a->features->layout.n_robot_actions;
+    LUD_TRY(lud_empo_values_for_acting(p->values, (int)n, a->record_of + from, now->beta_r,
+                                       a->q + from * n_actions, error));
+    if (!a->searching) return LUD_OK;
+    return lud_empo_search_run(
+        p->search, (int)n, (uint32_t)first, lud_empo_environments_state(&a->env, (int)first),
+        a->env.goals + from * (size_t)a->features->layout.n_humans, a->env.tick + from, now->beta_r,
+        now->gamma_r, lud_empo_values_for_search, p->values, a->searched + from * n_actions, error);
+}
+
 static lud_status evaluate_robots(lud_empo_rollout *a, const lud_empo_now *now, int64_t step,
                                   lud_error *error) {
-    const lud_empo_rollout_parts *p = &a->parts;
-    a->searching = p->search && now->beta_r > 0.0 && step >= a->options->mcts_enable_after_training_step;
+    const size_t n_actions = (size_t)a->features->layout.n_robot_actions;
+    a->now = now;
+    a->searching =
+        a->parts.search && now->beta_r > 0.0 && step >= a->options->mcts_enable_after_training_step;
     if (now->beta_r <= 0.0) return LUD_OK;
-    const lud_status status =
-        lud_empo_values_for_acting(p->values, a->n, a->record_of, now->beta_r, a->q, error);
-    if (status || !a->searching) return status;
-    return lud_empo_search_run(p->search, a->n, 0, a->env.states, a->env.goals, a->env.tick, now->beta_r,
-                               now->gamma_r, lud_empo_values_for_search, p->values, a->searched, error);
+    const lud_ranks_array robots[] = {
+        {a->q, n_actions * sizeof *a->q, 1, a->n},
+        {a->searching ? a->searched : NULL, n_actions * sizeof *a->searched, 1, a->n}};
+    return for_all(a, evaluate_some_robots, robots, 2, a->searching, error);
 }
 
 lud_status lud_empo_rollout_step(lud_empo_rollout *a, const lud_empo_now *now, int64_t step,
@@ -542,7 +583,7 @@ lud_status lud_empo_rollout_step(lud_empo_rollout *a, const lud_empo_now *now, i
             return lud_no_memory(error, "the count of states");
     }
     LUD_TRY(evaluate_robots(a, now, step, error));
-    if (a->people) evaluate_people(a);
+    if (a->people) LUD_TRY(evaluate_people(a, error));
     if (lud_empo_curiosity_of_people(a->curiosity))
         lud_empo_curiosity_measure_people(a->curiosity, a->record_of, a->counts.steps);
         /* a step of one environment takes microseconds: few of them are not worth waking threads for */

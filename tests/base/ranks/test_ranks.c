@@ -11,8 +11,9 @@
 
 #include <cmocka.h>
 
+#include "base/interrupt.h"
 #include "base/random.h"
-#include "base/ranks/ranks.h"
+#include "base/ranks/divide.h"
 
 enum { N = 1237, MOST_SHARES = 12 };
 
@@ -130,6 +131,68 @@ static int check_lists(lud_ranks *ranks) {
     return 0;
 }
 
+/* ---- divided work ---- */
+
+enum { SQUARES = 17 };
+typedef struct squares {
+    int64_t square[SQUARES];
+    int n_done;       /* by this process */
+    int64_t fails_at; /* -1: nowhere */
+} squares;
+
+static lud_status square_some(void *context, int64_t first, int64_t n, lud_error *error) {
+    squares *s = context;
+    for (int64_t i = first; i < first + n; i++, s->n_done++) {
+        if (i == s->fails_at) return lud_fail(error, LUD_ERROR_NUMERIC, "no square of %d", (int)i);
+        s->square[i] = i * i;
+    }
+    return LUD_OK;
+}
+
+static lud_status square_all(lud_ranks *ranks, int n_shares, squares *s, lud_error *error) {
+    const lud_ranks_array all = {s->square, sizeof *s->square, 1, SQUARES};
+    return lud_ranks_divide(ranks, n_shares, SQUARES, square_some, s, &all, 1, error);
+}
+
+/* Each process does its own shares and has everything; where one fails all do. */
+static int check_divided(lud_ranks *ranks) {
+    const int size = lud_ranks_size(ranks), rank = lud_ranks_rank(ranks);
+    lud_error error = {0};
+    for (int shares = size; shares <= 3 * size; shares += size) {
+        squares s = {.fails_at = -1};
+        if (square_all(ranks, shares, &s, &error)) return 7;
+        for (int i = 0; i < SQUARES; i++)
+            if (s.square[i] != i * i) return 7;
+        if (s.n_done != (int)(lud_ranks_first_item(ranks, SQUARES, shares, rank + 1) -
+                              lud_ranks_first_item(ranks, SQUARES, shares, rank)))
+            return 7;
+    }
+    squares s = {.fails_at = SQUARES - 1};
+    if (square_all(ranks, size, &s, &error) != LUD_ERROR_NUMERIC || !strstr(error.text, "no square of 16"))
+        return 7;
+    return lud_ranks_parted(ranks) ? 7 : 0;
+}
+
+/* The others do not come: what is in hand is done here, and said afterwards. */
+static int check_left_alone(void) {
+    lud_ranks *ranks = NULL;
+    lud_error error = {0};
+    squares s = {.fails_at = -1};
+    if (lud_ranks_open(&ranks, &error)) return 1;
+    if (lud_ranks_rank(ranks) > 0) {
+        sleep(60); /* until it is ended */
+        return 1;
+    }
+    lud_interrupt_set(true);
+    bool well = !square_all(ranks, 4, &s, &error) && lud_ranks_parted(ranks) && s.n_done == SQUARES;
+    for (int i = 0; i < SQUARES; i++) well &= s.square[i] == i * i;
+    well &= lud_ranks_agree(ranks, LUD_OK, &error) != LUD_OK;
+    puts(well ? "all squares" : "not all squares");
+    fflush(stdout);
+    lud_ranks_close(ranks, LUD_INTERRUPTED);
+    return 0;
+}
+
 static int check_words(lud_ranks *ranks) {
     const int size = lud_ranks_size(ranks), rank = lud_ranks_rank(ranks);
     lud_error error = {0};
@@ -162,6 +225,7 @@ static int check_all(int expected) {
     if (!failed) failed = check_words(ranks);
     if (!failed) failed = check_arrays(ranks);
     if (!failed) failed = check_lists(ranks);
+    if (!failed) failed = check_divided(ranks);
     if (!failed) failed = check_sums(ranks);
     lud_ranks_close(ranks, failed ? LUD_ERROR_NUMERIC : LUD_OK);
     return failed;
@@ -169,19 +233,36 @@ static int check_all(int expected) {
 
 static const char *program;
 
+#define LAUNCH                                                                                               \
+    "OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 ASAN_OPTIONS=detect_leaks=0 "                 \
+    "mpirun --oversubscribe -n %d '%s' %s"
+
+static bool there_is_mpi(void) {
+    return system("mpirun --version >/dev/null 2>&1") == 0 &&
+           access(LUDUS_BINARY_DIR "/ludus_mpi.so", R_OK) == 0;
+}
+
 static void many(void **state) {
     (void)state;
-    if (system("mpirun --version >/dev/null 2>&1") != 0 ||
-        access(LUDUS_BINARY_DIR "/ludus_mpi.so", R_OK) != 0)
-        skip();
+    if (!there_is_mpi()) skip();
     for (int n = 1; n <= 4; n++) {
-        char command[4096];
-        snprintf(command, sizeof command,
-                 "OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 ASAN_OPTIONS=detect_leaks=0 "
-                 "mpirun --oversubscribe -n %d '%s' %d",
-                 n, program, n);
+        char command[4096], number[8];
+        snprintf(number, sizeof number, "%d", n);
+        snprintf(command, sizeof command, LAUNCH, n, program, number);
         assert_int_equal(system(command), 0);
     }
+}
+
+static void work_of_others_is_done(void **state) {
+    (void)state;
+    if (!there_is_mpi()) skip();
+    char command[4096], said[64] = "";
+    snprintf(command, sizeof command, LAUNCH " 2>/dev/null", 2, program, "alone");
+    FILE *out = popen(command, "r");
+    assert_non_null(out);
+    assert_non_null(fgets(said, sizeof said, out));
+    pclose(out);
+    assert_string_equal(said, "all squares\n");
 }
 
 static void alone(void **state) {
@@ -206,9 +287,9 @@ static void shares(void **state) {
 }
 
 int main(int n, char **words) {
-    if (n > 1) return check_all(atoi(words[1]));
+    if (n > 1) return strcmp(words[1], "alone") == 0 ? check_left_alone() : check_all(atoi(words[1]));
     program = words[0];
     const struct CMUnitTest tests[] = {cmocka_unit_test(alone), cmocka_unit_test(shares),
-                                       cmocka_unit_test(many)};
+                                       cmocka_unit_test(many), cmocka_unit_test(work_of_others_is_done)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -222,7 +222,7 @@ static void what_is_asked_for_is_likely(void **test) {
     }
     /* asking changes these, where they are looked at, and no others */
     lud_empo_asker asker;
-    assert_true(lud_empo_asker_create(&r.learner->values, met, &asker));
+    assert_true(lud_empo_asker_create(&r.learner->values, met, 1, &asker));
     double before[64], after[64];
     assert_in_range(layout->n_goals, 1, 63);
     const uint32_t *likely = lud_empo_met_likely(met, node, level, 0.02, &n);
@@ -270,7 +270,7 @@ static void what_is_guessed_counts_at_most_as_much_as_what_is_known(void **test)
     lud_empo_asker asker;
     uint8_t *state = calloc(1, f->grid->model.layout.state_bytes);
     int32_t *record = calloc((size_t)f->words, sizeof *record);
-    assert_true(lud_empo_asker_create(values, met, &asker));
+    assert_true(lud_empo_asker_create(values, met, 1, &asker));
     reset(&f->grid->model, state);
     lud_empo_features_encode(f, state, record);
     const double annuity = lud_empo_met_annuity(met, lud_empo_met_level(met, state));
