@@ -49,6 +49,7 @@ lud_status lud_empo_met_close(lud_empo_met *m, const lud_model *model, uint64_t 
     }
     if (status) return full.status ? lud_fail(error, status, "%s", full.text) : status;
     lud_empo_met_none_new(m);
+    lud_empo_met_mark_all(m);
     for (int64_t n = 1; n > 0;) {
         LUD_TRY(lud_empo_met_sweep(m, 0.0, SWEPT, &n, error));
         LUD_TRY(lud_met_beat(m, progress, 0.25 + 0.25 * m->lowest / m->n_levels, error));

@@ -193,6 +193,7 @@ static bool worth_is_sound(lud_empo_met *m, int64_t node, bool terminal) {
 /* Active states that were loaded, each once; the others have no marks. */
 static bool marks_are_sound(lud_empo_met *m) {
     m->lowest = m->n_levels;
+    m->all_marked = false;
     for (int64_t i = 0; i < m->n_active; i++) {
         const uint32_t node = m->active[i];
         if (node >= m->n || m->flags[node] & LUD_MET_MARKED) return false;

@@ -284,6 +284,7 @@ void lud_empo_met_destroy(lud_empo_met *m) {
 void lud_empo_met_clear(lud_empo_met *m) {
     m->n = m->n_fresh = m->n_expanded = m->n_terminal = m->n_active = m->n_words = m->n_before = 0;
     m->lowest = m->n_levels;
+    m->all_marked = false;
     m->closed = false;
     m->grounded = 0;
     m->n_blocks = 0;

@@ -76,9 +76,11 @@ struct lud_empo_met {
     uint32_t *work;                   /* [room] of a level that is computed; [room] whether worth changed */
     uint8_t *changed;
     size_t mark_words;
-    double end;     /* V_r's part of the row of the end */
-    int lowest;     /* no level below is marked */
-    bool closed;    /* lud_empo_met_close found all; what it left unexpanded occurs at the end only */
+    double end;      /* V_r's part of the row of the end */
+    int lowest;      /* no level below is marked, */
+    bool all_marked; /* and all expanded states are at all others: none has to be marked since another changed
+                      */
+    bool closed;     /* lud_empo_met_close found all; what it left unexpanded occurs at the end only */
     bool restoring; /* lists are made again, by when states occur at higher levels than when they were listed:
                      * that says nothing of what follows them */
     int64_t n_fresh, n_expanded, n_terminal, n_active;

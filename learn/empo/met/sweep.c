@@ -10,7 +10,10 @@
 /* ---- marks ---- */
 
 static void note_active(lud_empo_met *m, int64_t node, int level) {
-    if (level < m->lowest) m->lowest = level;
+    if (level < m->lowest) {
+        m->lowest = level;
+        m->all_marked = false;
+    }
     if (m->flags[node] & LUD_MET_MARKED) return;
     m->flags[node] |= LUD_MET_MARKED;
     m->active[m->n_active++] = (uint32_t)node;
@@ -46,6 +49,7 @@ static void mark_before_level(lud_empo_met *m, int64_t node, int level) {
 
 void lud_empo_met_mark_all(lud_empo_met *m) {
     for (int64_t i = 0; i < m->n_expanded; i++) lud_met_mark_from(m, m->expanded[i], lud_met_first_level(m));
+    m->all_marked = m->clocked;
 }
 
 /* ---- one state ---- */
@@ -234,7 +238,7 @@ static lud_status renew_level(lud_empo_met *m, int level, int64_t n, double tole
     else
         for (int64_t i = n - 1; i >= 0; i--)
             m->changed[i] = renew(m, m->scratch, m->work[i], level, tolerance);
-    for (int64_t i = 0; i < n; i++)
+    for (int64_t i = 0; i < n && !m->all_marked; i++)
         if (m->changed[i]) mark_before_level(m, m->work[i], level);
     return LUD_OK;
 }
@@ -255,6 +259,7 @@ static void leave_active(lud_empo_met *m) {
 }
 
 void lud_empo_met_settle(lud_empo_met *m, int64_t node, double tolerance) {
+    m->all_marked = false;
     for (int level = lud_met_first_level(m); level < m->n_levels; level++) {
         const uint64_t bit = UINT64_C(1) << level % 64;
         if (!(*word_of(m, node, level) & bit)) continue;
