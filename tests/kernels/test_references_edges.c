@@ -251,6 +251,36 @@ static void layers(void **state) {
                     layer(rows[r], inputs[i], widths[w]);
 }
 
+/* ---- recurrences ---- */
+
+/* A state so wide that one row alone is more than is taken together, beside others. */
+static void wide_states(void **state) {
+    (void)state;
+    enum { SIZE = 16390, STEPS = 3, N = 2, ROW = 2 * SIZE };
+    float *v = malloc(sizeof(float) * STEPS * N * ROW), *h = malloc(sizeof(float) * STEPS * N * ROW);
+    float *rates = malloc(sizeof(float) * SIZE);
+    assert_true(v && h && rates);
+    for (int i = 0; i < STEPS * N * ROW; i++) v[i] = (float)(i * 7919 % 41 - 20) / 20;
+    for (int s = 0; s < SIZE; s++) rates[s] = (float)(s % 13) / 10 - 1;
+    what = "lru of wide states";
+    ops->lru(device, STEPS, N, SIZE, rates, rates, rates, v, NULL, NULL, h);
+    for (int64_t i = 0; i < N * SIZE; i++) {
+        const double rate = exp((double)rates[i % SIZE]), size = exp(-rate);
+        double re = 0, im = 0;
+        for (int64_t t = 0; t < STEPS; t++) {
+            const int64_t at = (t * N * SIZE + i) * 2;
+            const double a = re, b = im;
+            re = size * (cos(rate) * a - sin(rate) * b) + rate * (double)v[at];
+            im = size * (sin(rate) * a + cos(rate) * b) + rate * (double)v[at + 1];
+            close_to(h[at], re, 1, at);
+            close_to(h[at + 1], im, 1, at + 1);
+        }
+    }
+    free(v);
+    free(h);
+    free(rates);
+}
+
 /* ---- statistics ---- */
 
 /* What has seen nothing so far takes a mean of zero and the least deviation; clipping leaves what is small
@@ -288,6 +318,7 @@ int main(void) {
                                        cmocka_unit_test(full_images),
                                        cmocka_unit_test(images_below_the_kernel),
                                        cmocka_unit_test(layers),
+                                       cmocka_unit_test(wide_states),
                                        cmocka_unit_test(least_statistics)};
     return run_with_every_set(tests, sizeof tests / sizeof *tests);
 }
