@@ -407,6 +407,36 @@ static void test_history(void **state) {
     lud_gate_history_destroy(&other);
 }
 
+/* Delights that are no numbers are refused with the name of what holds them; infinite ones are delights. */
+static void test_unreal_history(void **state) {
+    (void)state;
+    enum { H = 5 };
+    for (int at = 0; at < H; at++)
+        for (int unreal = 0; unreal < 2; unreal++) {
+            lud_error error = {0};
+            lud_gate_history history = {0}, second = {0};
+            lud_checkpoint *saved = lud_checkpoint_create(), *loaded = NULL;
+            char path[] = "/tmp/ludus-gate-XXXXXX";
+            assert_int_equal(lud_gate_history_create(&history, H, 1, &error), LUD_OK);
+            assert_int_equal(lud_gate_history_create(&second, H, 1, &error), LUD_OK);
+            lud_gate_history_push(&history, H, (const float[H]){1, 2, 3, 4, 5});
+            history.delight[at] = unreal ? NAN : -INFINITY;
+            lud_gate_history_visit(&history, saved, "gate");
+            const int file = mkstemp(path);
+            assert_true(file >= 0 && close(file) == 0 && remove(path) == 0); /* only the name is wanted */
+            assert_int_equal(lud_checkpoint_write(saved, path, &error), LUD_OK);
+            assert_int_equal(lud_checkpoint_open(path, &loaded, &error), LUD_OK);
+            lud_gate_history_visit(&second, loaded, "gate");
+            assert_int_equal(lud_checkpoint_status(loaded, &error), unreal ? LUD_ERROR_NUMERIC : LUD_OK);
+            if (unreal) assert_string_equal(error.text, "'gate.delights' is no number");
+            lud_checkpoint_destroy(saved);
+            lud_checkpoint_destroy(loaded);
+            remove(path);
+            lud_gate_history_destroy(&history);
+            lud_gate_history_destroy(&second);
+        }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_quantile),      cmocka_unit_test(test_top_k),
@@ -414,6 +444,7 @@ int main(void) {
         cmocka_unit_test(test_check),         cmocka_unit_test(test_limits),
         cmocka_unit_test(test_importance),    cmocka_unit_test(test_warm_up),
         cmocka_unit_test(test_one_row),       cmocka_unit_test(test_no_difference),
-        cmocka_unit_test(test_kept_at_least), cmocka_unit_test(test_history)};
+        cmocka_unit_test(test_kept_at_least), cmocka_unit_test(test_history),
+        cmocka_unit_test(test_unreal_history)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
