@@ -470,8 +470,8 @@ static void graph_attention(case_layout *l, uint64_t seed) {
     graph_attention_sizes(l, 1 + l->b % 3, 1 + l->a % 9, l->c % 3);
 }
 /* A batch of graphs of 1 to 40 nodes and one of up to 100, dense and sparse, some nodes without edges, some
- * edges twice. */
-static void graphs_with(case_layout *l, uint64_t seed, const int64_t channels[6]) {
+ * edges twice. `mixed`: in the largest graph nodes of few edges stand between those of many. */
+static void graphs_with(case_layout *l, uint64_t seed, const int64_t channels[6], bool mixed) {
     int32_t *offsets = indices(l, 0, l->rows + 1), n_edges = 0;
     int32_t *source = indices(l, 1, l->rows * 101);
     l->row_ends = calloc((size_t)l->rows + 1, sizeof *l->row_ends);
@@ -483,7 +483,8 @@ static void graphs_with(case_layout *l, uint64_t seed, const int64_t channels[6]
         double share = graph == 2 ? 0.9 : graph % 4 == 0 ? 1 : graph % 4 == 1 ? 0.2 : 0.6;
         for (int64_t i = first; i < first + size; ++i) {
             for (int64_t j = first; j < first + size; ++j) {
-                if (i % 7 == 3 || case_uniform(seed + 2, (uint32_t)(i * 128 + j - first)) > share) continue;
+                const double own = mixed && graph == 2 && i % 3 == 1 ? 0.2 : share;
+                if (i % 7 == 3 || case_uniform(seed + 2, (uint32_t)(i * 128 + j - first)) > own) continue;
                 source[n_edges++] = (int32_t)j;
                 if (graph % 5 == 3 && i == first) source[n_edges++] = (int32_t)j;
             }
@@ -496,12 +497,12 @@ static void graphs_with(case_layout *l, uint64_t seed, const int64_t channels[6]
 /* Heads that fill registers and heads that do not. */
 static void graph_attention_graphs(case_layout *l, uint64_t seed) {
     static const int64_t channels[6] = {16, 16, 32, 5, 48, 16};
-    graphs_with(l, seed, channels);
+    graphs_with(l, seed, channels, false);
 }
 /* Heads of several registers, the last of them with a rest. */
 static void graph_attention_rests(case_layout *l, uint64_t seed) {
     static const int64_t channels[6] = {17, 24, 31, 9, 40, 63};
-    graphs_with(l, seed, channels);
+    graphs_with(l, seed, channels, true);
 }
 static void attention(case_layout *l, uint64_t seed) {
     (void)seed;

@@ -17,7 +17,7 @@ static lud_device *device;
 /* A chain of blocks, each a layer, whose output goes through a norm and a dropout where asked, and is added
  * to the block's input where asked. */
 typedef struct chain {
-    bool norms, drops, adds;
+    bool norms, drops, adds, drops_input;
 } chain;
 
 static size_t bytes_of(const chain *c, int n_blocks, lud_nn_mode mode) {
@@ -25,6 +25,7 @@ static size_t bytes_of(const chain *c, int n_blocks, lud_nn_mode mode) {
     lud_parameters *parameters = lud_parameters_create(device, false);
     lud_nn *net = lud_nn_create(parameters, ROWS);
     int x = lud_nn_input(net, WIDTH);
+    if (c->drops_input) x = lud_nn_dropout(net, x, 0.25, 100);
     for (int i = 0; i < n_blocks; i++) {
         char name[32];
         snprintf(name, sizeof name, "linear%d", i);
@@ -51,11 +52,11 @@ static void inference_holds_what_is_read_next(void **state) {
     static const struct {
         chain c;
         int n_arrays, n_columns;
-    } cases[] = {{{false, false, false}, 4, 0},
-                 {{false, true, false}, 4, 0},
-                 {{false, false, true}, 5, 0},
-                 {{true, false, false}, 4, 2},
-                 {{true, true, true}, 5, 2}};
+    } cases[] = {{{false, false, false, false}, 4, 0},
+                 {{false, true, false, false}, 4, 0},
+                 {{false, false, true, false}, 5, 0},
+                 {{true, false, false, false}, 4, 2},
+                 {{true, true, true, false}, 5, 2}};
     for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
         const size_t five = bytes_of(&cases[k].c, 5, LUD_NN_INFERENCE);
         for (int n = 6; n < 12; n++) assert_int_equal(bytes_of(&cases[k].c, n, LUD_NN_INFERENCE), five);
@@ -66,10 +67,11 @@ static void inference_holds_what_is_read_next(void **state) {
 /* Where nothing learns a dropout is not there. */
 static void dropouts_take_nothing_in_inference(void **state) {
     (void)state;
-    for (int form = 0; form < 4; form++)
+    for (int form = 0; form < 8; form++)
         for (int n = 1; n < 5; n++) {
-            const chain without = {.norms = form & 1, .adds = form & 2},
-                        with = {without.norms, true, without.adds};
+            const chain without = {.norms = form & 1, .adds = form & 2};
+            chain with = without;
+            with.drops = true, with.drops_input = form & 4;
             assert_int_equal(bytes_of(&with, n, LUD_NN_INFERENCE), bytes_of(&without, n, LUD_NN_INFERENCE));
         }
 }
@@ -81,12 +83,12 @@ static void training_keeps_what_goes_backward(void **state) {
     static const struct {
         chain c;
         size_t kept;
-    } cases[] = {{{false, false, false}, ARRAY},
-                 {{false, true, false}, 2 * ARRAY},
-                 {{false, true, true}, 2 * ARRAY},
-                 {{true, false, false}, 2 * ARRAY + 2 * COLUMN},
-                 {{true, true, false}, 2 * ARRAY + 2 * COLUMN},
-                 {{true, true, true}, 2 * ARRAY + 2 * COLUMN}};
+    } cases[] = {{{false, false, false, false}, ARRAY},
+                 {{false, true, false, false}, 2 * ARRAY},
+                 {{false, true, true, false}, 2 * ARRAY},
+                 {{true, false, false, false}, 2 * ARRAY + 2 * COLUMN},
+                 {{true, true, false, false}, 2 * ARRAY + 2 * COLUMN},
+                 {{true, true, true, false}, 2 * ARRAY + 2 * COLUMN}};
     for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
         size_t before = bytes_of(&cases[k].c, 4, LUD_NN_TRAIN);
         for (int n = 5; n < 9; n++) {
@@ -97,6 +99,30 @@ static void training_keeps_what_goes_backward(void **state) {
             before = bytes;
         }
     }
+}
+
+/* Nor has what a pooling of two joins with the grid's convolution a place of its own: beside the words and
+ * the smaller image there is no larger one. */
+static void pooled_grids_take_what_is_pooled(void **state) {
+    (void)state;
+    enum { SIDE = 8, CELLS = SIDE * SIDE, FILTERS = 16 };
+    lud_error error = {0};
+    lud_parameters *parameters = lud_parameters_create(device, false);
+    size_t bytes[2];
+    for (int mode = LUD_NN_INFERENCE; mode <= LUD_NN_TRAIN; mode++) {
+        lud_nn *net = lud_nn_create(parameters, ROWS);
+        const int code = lud_nn_input_on(net, 0, LUD_NN_I32, CELLS, 0);
+        const int grid = lud_nn_grid_conv(net, code, "grid", LUD_GRID_FULL, SIDE, SIDE, FILTERS, 3, LUD_RELU);
+        lud_nn_output(net, lud_nn_max_pool(net, grid, SIDE, SIDE, 2));
+        if (!parameters->values) assert_int_equal(lud_parameters_build(parameters, 3, &error), LUD_OK);
+        assert_int_equal(lud_nn_plan(net, (lud_nn_mode)mode, &error), LUD_OK);
+        bytes[mode] = lud_nn_bytes(net);
+        lud_nn_destroy(net);
+    }
+    lud_parameters_destroy(parameters);
+    const size_t words = ROWS * CELLS * sizeof(int32_t), image = ROWS * FILTERS * CELLS * sizeof(float);
+    assert_int_equal(bytes[LUD_NN_INFERENCE], words + image / 4);
+    assert_true(bytes[LUD_NN_TRAIN] >= words + image + image / 4);
 }
 
 static int set_up(void **state) {
@@ -113,6 +139,7 @@ static int tear_down(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(inference_holds_what_is_read_next),
                                        cmocka_unit_test(dropouts_take_nothing_in_inference),
-                                       cmocka_unit_test(training_keeps_what_goes_backward)};
+                                       cmocka_unit_test(training_keeps_what_goes_backward),
+                                       cmocka_unit_test(pooled_grids_take_what_is_pooled)};
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

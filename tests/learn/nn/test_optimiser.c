@@ -420,13 +420,37 @@ static void unreal_gradients_are_told(void **state) {
         }
 }
 
+/* Where only the sum of squares is too large, no single weight is blamed. */
+static void sums_beyond_all_numbers_are_told(void **state) {
+    (void)state;
+    lud_error error = {0};
+    lud_device *device = NULL;
+    assert_int_equal(lud_device_open("cpu", 1, &device, &error), LUD_OK);
+    lud_parameters *parameters = lud_parameters_create(device, false);
+    lud_parameters_add(parameters, "w", 1, (const int64_t[]){4}, (lud_init){.kind = LUD_INIT_CONSTANT});
+    assert_int_equal(lud_parameters_build(parameters, 1, &error), LUD_OK);
+    lud_optimiser *optimiser = lud_optimiser_create(parameters);
+    const lud_optimiser_options o = lud_optimiser_defaults(LUD_OPTIMISER_SGD);
+    assert_int_equal(lud_optimiser_group(optimiser, "", &o, false), 0);
+    assert_int_equal(lud_optimiser_build(optimiser, 2, &error), LUD_OK);
+    float *gradient = lud_parameters_gradient(parameters, 0);
+    for (int k = 0; k < 4; k++) gradient[k] = 1e30f;
+    lud_optimiser_step(optimiser, 0, 1e-3);
+    const char *failure = lud_device_failure(device);
+    if (!failure || !strstr(failure, "in update 1 the gradient of a group of weights became infinite"))
+        fail_msg("%s", failure ? failure : "no failure");
+    lud_optimiser_destroy(optimiser);
+    lud_parameters_destroy(parameters);
+    lud_device_close(device);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(regular_updates),          cmocka_unit_test(names_of_low_rank_parameters),
         cmocka_unit_test(numbers_of_state),         cmocka_unit_test(unreal_gradients_are_told),
         cmocka_unit_test(low_rank_updates),         cmocka_unit_test(projections_are_drawn_again),
         cmocka_unit_test(groups_take_what_is_left), cmocka_unit_test(low_rank_where_it_saves),
-        cmocka_unit_test(limits_may_change),
+        cmocka_unit_test(limits_may_change),        cmocka_unit_test(sums_beyond_all_numbers_are_told),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
