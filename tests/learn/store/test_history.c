@@ -168,6 +168,9 @@ static void columns_are_read(void **state) {
                    (const double[]){7, 9, 10, 11, 12, 13});
     expect_history(f.folder, "iteration", "re", "iteration", 8, (const double[]){1, 2, 3, 4, 5, 6, 7, 8},
                    (const double[]){30, 31, 32, 33, 34, 35, 36, 37});
+    expect_history(f.folder, "seconds", "iteration", "seconds", 9,
+                   (const double[]){0.5, 1, 1.5, 2, 2.5, 3, 3.5, 4, 4.5},
+                   (const double[]){1, 2, 3, 4, 5, 6, 7, 8, 9});
     static const char *const absent[] = {"ret", "returns", "las", "lasts", "", "iteration,seconds"};
     for (size_t k = 0; k < sizeof absent / sizeof *absent; k++) {
         expect_history(f.folder, NULL, absent[k], NULL, 0, NULL, NULL);
