@@ -1,4 +1,4 @@
-/* How much memory plans take: what lives at the same time, and nothing else. */
+/* How much memory plans take: what lives at the same time, and nothing else; and that it does live. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -125,6 +125,42 @@ static void pooled_grids_take_what_is_pooled(void **state) {
     assert_true(bytes[LUD_NN_TRAIN] >= words + image + image / 4);
 }
 
+/* Outputs are there after a run, also where they are another name for a value that is read no more. */
+static void outputs_by_another_name_stay(void **state) {
+    (void)state;
+    enum { LAYERS = 6, N = ROWS * WIDTH };
+    static double x[N], found[2][N];
+    for (int i = 0; i < N; i++) x[i] = (double)(i * 7919 % 101) / 50.0 - 1.0;
+    for (int mode = LUD_NN_INFERENCE; mode <= LUD_NN_TRAIN; mode++) {
+        for (int named = 0; named < 2; named++) {
+            lud_error error = {0};
+            lud_parameters *parameters = lud_parameters_create(device, false);
+            lud_nn *net = lud_nn_create(parameters, ROWS);
+            const int input = lud_nn_input(net, WIDTH);
+            /* a map of its own, which nobody's backward run reads */
+            const int first = lud_nn_add(net, input, lud_nn_map(net, input, LUD_TANH));
+            const int wanted = named ? lud_nn_stop_gradient(net, lud_nn_stop_gradient(net, first)) : first;
+            int y = lud_nn_map(net, first, LUD_SIGMOID);
+            for (int i = 0; i < LAYERS; i++) {
+                char name[32];
+                snprintf(name, sizeof name, "linear%d", i);
+                y = lud_nn_linear(net, y, name, WIDTH, LUD_RELU);
+            }
+            lud_nn_output(net, wanted);
+            lud_nn_output(net, y);
+            assert_int_equal(lud_parameters_build(parameters, 3, &error), LUD_OK);
+            assert_int_equal(lud_nn_plan(net, (lud_nn_mode)mode, &error), LUD_OK);
+            lud_nn_write(net, input, ROWS, x);
+            lud_nn_forward(net, ROWS, false);
+            lud_nn_read(net, wanted, ROWS, found[named]);
+            lud_nn_destroy(net);
+            lud_parameters_destroy(parameters);
+        }
+        assert_memory_equal(found[0], found[1], sizeof found[0]);
+        assert_true(found[0][1] != found[0][2]);
+    }
+}
+
 static int set_up(void **state) {
     (void)state;
     return lud_device_open("cpu", 1, &device, NULL) == LUD_OK ? 0 : -1;
@@ -140,6 +176,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(inference_holds_what_is_read_next),
                                        cmocka_unit_test(dropouts_take_nothing_in_inference),
                                        cmocka_unit_test(training_keeps_what_goes_backward),
-                                       cmocka_unit_test(pooled_grids_take_what_is_pooled)};
+                                       cmocka_unit_test(pooled_grids_take_what_is_pooled),
+                                       cmocka_unit_test(outputs_by_another_name_stay)};
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

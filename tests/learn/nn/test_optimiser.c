@@ -177,8 +177,12 @@ static void low_rank_updates(void **state) {
         o.limiter = k % 4 != 2;
         o.correct_bias = k % 5 != 4;
         o.zero_gradient_freezes = k % 3 == 1;
+        if (k % 5 == 1) o.scale = 7.0;
+        lud_optimiser_options given = o; /* 0 stands for what is usual */
+        if (k % 5 != 1) given.scale = 0.0;
+        if (o.kind == LUD_OPTIMISER_APOLLO_MINI) given.rank = 0;
         rig r;
-        open_rig(&r, rows, columns, &o, true);
+        open_rig(&r, rows, columns, &given, true);
         double w[MAX], actual[MAX], g[MAX], p[MAX], norm;
         naive s = {0};
         lud_parameters_read(r.parameters, 0, w);
