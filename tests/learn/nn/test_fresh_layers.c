@@ -85,7 +85,8 @@ static void layers_begin_as_declared(void **state) {
         lud_nn_embedding(net, word, "words", 50, OUT),
         lud_nn_lru(net, x, "lru", SIZE, envs, -1, -1, 0.4, 0.9, 1.5),
         lud_nn_gru(net, x, "gru", SIZE, envs, -1, -1),
-        lud_nn_graph_attention(net, linear, linear, linear, features, "edge", edge_axis, 2, &edges)};
+        lud_nn_graph_attention(net, linear, lud_nn_map(net, linear, LUD_TANH),
+                               lud_nn_map(net, linear, LUD_SIGMOID), features, "edge", edge_axis, 2, &edges)};
     for (size_t k = 0; k < sizeof outputs / sizeof *outputs; k++) lud_nn_output(net, outputs[k]);
     assert_int_equal(lud_parameters_build(p, 5, &error), LUD_OK);
 
