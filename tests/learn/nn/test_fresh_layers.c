@@ -1,5 +1,5 @@
-/* What layers begin with: gains of one and shifts of zero, weights and biases within the bounds that follow
- * from how much goes in, and initial values of shapes with more than two dimensions. */
+/* What layers are and begin with: gains of one and shifts of zero, weights and biases within the bounds that
+ * follow from how much goes in, and initial values of shapes with more than two dimensions. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -120,6 +120,38 @@ static void layers_begin_as_declared(void **state) {
     lud_parameters_destroy(p);
 }
 
+/* Layers that end in a ReLU, and no others, in the order of their declaration; as many as are asked for. */
+static void relu_layers_are_listed(void **state) {
+    (void)state;
+    enum { SIDE = 4, N = 3 };
+    lud_error error = {0};
+    lud_parameters *p = lud_parameters_create(device, false);
+    lud_nn *net = lud_nn_create(p, 2);
+    const int x = lud_nn_input(net, 5), image = lud_nn_input(net, 2 * SIDE * SIDE),
+              code = lud_nn_input_on(net, 0, LUD_NN_I32, SIDE * SIDE, 0);
+    lud_nn_layer expected[N] = {{0, "b.weight", 7}, {0, "c.weight", 3}, {0, "g.weight", 4}}, found[N + 1];
+    const int a = lud_nn_linear(net, x, "a", 6, LUD_TANH);
+    expected[0].value = lud_nn_linear(net, a, "b", 7, LUD_RELU);
+    lud_nn_output(net, lud_nn_map(net, lud_nn_layer_norm(net, expected[0].value, "norm", 1e-5), LUD_RELU));
+    expected[1].value = lud_nn_conv(net, image, "c", SIDE, SIDE, 3, 3, LUD_RELU);
+    lud_nn_output(net, lud_nn_conv(net, expected[1].value, "d", SIDE, SIDE, 3, 3, LUD_LINEAR));
+    expected[2].value = lud_nn_grid_conv(net, code, "g", LUD_GRID_FULL, SIDE, SIDE, 4, 3, LUD_RELU);
+    lud_nn_output(net, expected[2].value);
+    assert_int_equal(lud_parameters_build(p, 5, &error), LUD_OK);
+    for (int most = 0; most <= N + 1; most++) {
+        for (int i = 0; i <= N; i++) found[i] = (lud_nn_layer){.value = -7};
+        assert_int_equal(lud_nn_relu_layers(net, most, found), N);
+        for (int i = 0; i <= N; i++) {
+            assert_int_equal(found[i].value, i < N && i < most ? expected[i].value : -7);
+            if (i >= N || i >= most) continue;
+            assert_string_equal(found[i].name, expected[i].name);
+            assert_int_equal(found[i].units, expected[i].units);
+        }
+    }
+    lud_nn_destroy(net);
+    lud_parameters_destroy(p);
+}
+
 /* Xavier's bound counts the cells of a kernel on both sides; a fan that is given counts instead of the
  * shape's.
  */
@@ -165,6 +197,7 @@ static int tear_down(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(layers_begin_as_declared),
+                                       cmocka_unit_test(relu_layers_are_listed),
                                        cmocka_unit_test(fans_of_kernels)};
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }
