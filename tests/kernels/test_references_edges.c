@@ -176,6 +176,47 @@ static void full_images(void **state) {
         }
 }
 
+/* Images as small as those that stay in registers, through kernels, steps and borders that do not: forward,
+ * and what that does to the images' gradient. */
+static void small_images_of_other_kernels(void **state) {
+    (void)state;
+    enum { H = 5, W = 4, CELLS = H * W, IN = 3, OUT = 5, IMAGES = 2 };
+    for (int kernel = 1; kernel <= 5; kernel++)
+        for (int stride = 1; stride <= 2; stride++)
+            for (int padding = 0; padding < kernel; padding++) {
+                const lud_conv shape = {IMAGES, IN, H, W, OUT, kernel, stride, padding};
+                const int rows = (int)lud_conv_height_out(&shape), columns = (int)lud_conv_width_out(&shape);
+                if (rows < 1 || columns < 1) continue;
+                const int n = IMAGES * OUT * rows * columns, n_in = IMAGES * IN * CELLS,
+                          taps = kernel * kernel;
+                const float *x = numbers(0, n_in, -1, 1), *w = numbers(1, OUT * IN * taps, -1, 1),
+                            *dy = numbers(2, n, -1, 1);
+                static double dx[IMAGES * IN * CELLS];
+                for (int i = 0; i < n_in; i++) dx[i] = 0;
+                for (int i = 0; i < n; i++) {
+                    const int column = i % columns, row = i / columns % rows,
+                              filter = i / columns / rows % OUT, image = i / columns / rows / OUT;
+                    expected[i] = 0;
+                    for (int k = 0; k < IN * taps; k++) {
+                        const int y = row * stride + k / kernel % kernel - padding,
+                                  z = column * stride + k % kernel - padding,
+                                  at = (image * IN + k / taps) * CELLS + y * W + z;
+                        if (y < 0 || y >= H || z < 0 || z >= W) continue;
+                        expected[i] += (double)x[at] * (double)w[filter * IN * taps + k];
+                        dx[at] += (double)dy[i] * (double)w[filter * IN * taps + k];
+                    }
+                }
+                const lud_map identity = {LUD_MAP_IDENTITY, 0, 0};
+                what = "conv2d of small images";
+                ops->conv2d(device, identity, &shape, x, w, NULL, NULL, fresh(0));
+                check(0, n, expected, 1);
+                what = "conv2d_backward of small images";
+                ops->conv2d_backward(device, identity, &shape, x, w, NULL, NULL, dy, NULL, fresh(0), false,
+                                     NULL, NULL);
+                check(0, n_in, dx, 1);
+            }
+}
+
 /* An image that is smaller than the kernel gives nothing and has no gradient. */
 static void images_below_the_kernel(void **state) {
     (void)state;
@@ -316,6 +357,7 @@ int main(void) {
                                        cmocka_unit_test(filtered_again),
                                        cmocka_unit_test(masked_softmaxes),
                                        cmocka_unit_test(full_images),
+                                       cmocka_unit_test(small_images_of_other_kernels),
                                        cmocka_unit_test(images_below_the_kernel),
                                        cmocka_unit_test(layers),
                                        cmocka_unit_test(wide_states),
