@@ -329,6 +329,7 @@ int lud_nn_graph_attention(lud_nn *net, int q, int k, int v, int d, const char *
                            int64_t heads, const lud_edges *edges) {
     const int64_t width = width_of(net, q), edge_width = d < 0 ? 0 : width_of(net, d);
     assert(width == width_of(net, k) && width == width_of(net, v) && width % heads == 0);
+    assert(q != k && q != v && k != v);
     const int inputs[4] = {q, k, v, d};
     lud_node *node = add_node(net, LUD_NODE_GRAPH_ATTENTION, axis_of(net, q), width, 4, inputs);
     node->k = heads;
@@ -341,6 +342,7 @@ int lud_nn_graph_attention(lud_nn *net, int q, int k, int v, int d, const char *
 int lud_nn_attention(lud_nn *net, int q, int k, int v, const lud_attention *shape) {
     assert(width_of(net, q) == shape->heads * shape->head_dim && width_of(net, k) == width_of(net, v));
     assert(width_of(net, k) == shape->kv_heads * shape->head_dim);
+    assert(q != k && q != v && k != v);
     const int inputs[3] = {q, k, v}, axis = axis_of(net, q);
     lud_node *node = add_node(net, LUD_NODE_ATTENTION, axis, width_of(net, q), 3, inputs);
     node->attention = shape;

@@ -86,11 +86,12 @@ int lud_nn_lru(lud_nn *net, int x, const char *name, int64_t size, int state_axi
 /* Hidden states h[steps * n][size] of a gated recurrent unit; parameters `name`.input.*, `name`.hidden.*. */
 int lud_nn_gru(lud_nn *net, int x, const char *name, int64_t size, int state_axis, int h0, int mask);
 /* Graph transformer attention over edges (see ops_table.h); q, k, v on the nodes' axis, edge features d (or
- * -1) on the axis `edge_axis`; parameter `name`.weight for the edge features. `edges` is read in every run */
+ * -1) on the axis `edge_axis`; parameter `name`.weight for the edge features. q, k and v are three values.
+ * `edges` is read in every run. */
 int lud_nn_graph_attention(lud_nn *net, int q, int k, int v, int d, const char *name, int edge_axis,
                            int64_t heads, const lud_edges *edges);
 /* Attention of packed rows without a cache; `shape` (its heads and head_dim now, the rest at every run) is
- * read. */
+ * read. q, k and v are three values. */
 int lud_nn_attention(lud_nn *net, int q, int k, int v, const lud_attention *shape);
 
 /* ---- declaring: operations without parameters ---- */

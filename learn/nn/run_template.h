@@ -190,11 +190,17 @@ static void NAME(backward_node)(const lud_nn *net, const lud_node *node) {
         ops->gru_backward(device, n_steps, n_states, node->k, w, second, third, y, kept, dy, dx, NULL, dw, db,
                           add);
         break;
-    case LUD_NODE_GRAPH_ATTENTION:
+    case LUD_NODE_GRAPH_ATTENTION: {
+        /* the operation adds to all three or to none */
+        real *const gradients[3] = {dx, dsecond, dthird};
+        const bool any = node->add[0] || node->add[1] || node->add[2];
+        for (int i = 0; i < 3 && any; i++)
+            if (!node->add[i]) ops->fill(device, n * width, 0.0, gradients[i]);
         ops->graph_attention_backward(
             device, node->edges, node->k, width / node->k, width_of(net, node->inputs[3]), x, second, third,
-            NAME(data)(net, node->inputs[3]), w, kept, dy, dx, dsecond, dthird, dw, add);
+            NAME(data)(net, node->inputs[3]), w, kept, dy, dx, dsecond, dthird, dw, any);
         break;
+    }
     case LUD_NODE_ATTENTION: {
         const int64_t n_keys = rows_of(net, node->inputs[1]) * width_of(net, node->inputs[1]);
         /* keys may be shared by rows, so the operation always adds to their gradients */

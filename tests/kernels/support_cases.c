@@ -142,11 +142,18 @@ static void two(case_layout *l, uint64_t seed) {
     elementwise(l, seed);
     l->in[1] = l->in[0];
     l->gradient[1] = true;
+    l->unwanted = 3;
     by_rows(l, 3, 1);
+}
+static void combine(case_layout *l, uint64_t seed) {
+    two(l, seed);
+    l->rule[0] = l->rule[1] = CASE_ALWAYS_WRITTEN;
+    l->unwanted = 0;
 }
 /* The mask goes by the place in the array. */
 static void dropout(case_layout *l, uint64_t seed) {
     elementwise(l, seed);
+    l->rule[0] = CASE_ALWAYS_WRITTEN;
     l->in_batch[0] = l->out_batch[0] = CASE_WHOLE;
 }
 static void copy_block(case_layout *l, uint64_t seed) {
@@ -160,6 +167,7 @@ static void transpose(case_layout *l, uint64_t seed) {
     (void)seed;
     l->in[0] = l->out[0] = l->rows * l->a * l->b;
     l->gradient[0] = true;
+    l->rule[0] = CASE_ALWAYS_WRITTEN;
     by_rows(l, 1, 1);
 }
 static void sums(case_layout *l, uint64_t seed) {
@@ -200,6 +208,8 @@ static void linear(case_layout *l, uint64_t seed) {
     l->out[0] = l->out[1] = l->rows * l->b;
     l->kept[1] = true;
     l->gradient[0] = l->gradient[1] = l->gradient[2] = true;
+    l->rule[1] = l->rule[2] = CASE_ALWAYS_ADDED;
+    l->unwanted = 7;
     by_rows(l, 1, 3);
     l->row_tolerance = ROW_PRODUCT;
 }
@@ -209,6 +219,8 @@ static void conv(case_layout *l, uint64_t seed) {
     l->in[0] = l->rows * 3 * l->a * l->b, l->in[1] = l->c * 3 * 9, l->in[2] = l->c;
     l->out[0] = l->rows * l->c * l->a * l->b;
     l->gradient[0] = l->gradient[1] = l->gradient[2] = true;
+    l->rule[1] = l->rule[2] = CASE_ALWAYS_ADDED;
+    l->unwanted = 7;
     by_rows(l, 1, 3);
     l->row_tolerance = ROW_PRODUCT;
 }
@@ -245,6 +257,8 @@ static void grid_conv(case_layout *l, uint64_t seed) {
     }
     l->in[0] = l->c * LUD_GRID_CHANNELS * 9, l->in[1] = l->c;
     l->gradient[0] = l->gradient[1] = true;
+    l->rule[0] = l->rule[1] = CASE_ALWAYS_ADDED;
+    l->unwanted = 3;
     l->out[0] = cells * l->c;
     l->out[1] = cells * LUD_GRID_CHANNELS;
     l->out[2] = l->rows * (l->a / 2) * (l->b / 2) * l->c;
@@ -259,6 +273,7 @@ static void gather_rows(case_layout *l, uint64_t seed) {
     l->in[0] = l->a * l->b;
     l->out[0] = l->rows * l->a;
     l->gradient[0] = true;
+    l->rule[0] = CASE_ALWAYS_ADDED;
     l->index_batch[0] = CASE_ROWS;
     by_rows(l, 0, 1);
 }
@@ -310,6 +325,8 @@ static void layer_norm(case_layout *l, uint64_t seed) {
     l->out[1] = l->out[2] = l->rows;
     l->kept[1] = l->kept[2] = true;
     l->gradient[0] = l->gradient[1] = l->gradient[2] = true;
+    l->rule[1] = l->rule[2] = CASE_ALWAYS_ADDED;
+    l->unwanted = 1, l->unwanted_together = 6;
     by_rows(l, 1, 7);
 }
 static void rms_norm(case_layout *l, uint64_t seed) {
@@ -319,6 +336,8 @@ static void rms_norm(case_layout *l, uint64_t seed) {
     l->out[1] = l->rows;
     l->kept[1] = true;
     l->gradient[0] = l->gradient[1] = true;
+    l->rule[1] = CASE_ALWAYS_ADDED;
+    l->unwanted = 2;
     by_rows(l, 1, 3);
 }
 /* Outputs in several panels, the last one not whole; out[1] is what was packed. */
@@ -402,12 +421,15 @@ static void gaussian_shared(case_layout *l, uint64_t seed) {
     l->in[0] = l->in[2] = l->rows * l->a, l->in[1] = l->a;
     l->out[0] = l->out[1] = l->rows;
     l->gradient[0] = l->gradient[1] = l->gradient[2] = true;
+    l->rule[1] = CASE_ALWAYS_ADDED;
+    l->unwanted = 7;
     l->tolerance = 1e-4;
     by_rows(l, 5, 3);
 }
 static void gaussian_rows(case_layout *l, uint64_t seed) {
     gaussian_shared(l, seed);
     l->in[1] = l->rows * l->a;
+    l->rule[1] = CASE_ASKED;
     by_rows(l, 2, 0);
 }
 static void gaussian_sample(case_layout *l, uint64_t seed) {
@@ -429,6 +451,8 @@ static void graph_attention_sizes(case_layout *l, int64_t heads, int64_t channel
     l->kept[1] = true;
     l->gradient[0] = l->gradient[1] = l->gradient[2] = true;
     l->gradient[4] = true;
+    l->rule[4] = CASE_ALWAYS_ADDED;
+    l->unwanted = 1 << 4;
     by_rows(l, 7, 1);
     l->in_batch[3] = l->out_batch[1] = CASE_SEGMENTS;
     l->index_batch[0] = l->index_batch[3] = CASE_OFFSETS;
@@ -446,9 +470,8 @@ static void graph_attention(case_layout *l, uint64_t seed) {
     graph_attention_sizes(l, 1 + l->b % 3, 1 + l->a % 9, l->c % 3);
 }
 /* A batch of graphs of 1 to 40 nodes and one of up to 100, dense and sparse, some nodes without edges, some
- * edges twice; heads that fill registers and heads that do not. */
-static void graph_attention_graphs(case_layout *l, uint64_t seed) {
-    static const int64_t channels[] = {16, 16, 32, 5, 48, 16};
+ * edges twice. `mixed`: in the largest graph nodes of few edges stand between those of many. */
+static void graphs_with(case_layout *l, uint64_t seed, const int64_t channels[6], bool mixed) {
     int32_t *offsets = indices(l, 0, l->rows + 1), n_edges = 0;
     int32_t *source = indices(l, 1, l->rows * 101);
     l->row_ends = calloc((size_t)l->rows + 1, sizeof *l->row_ends);
@@ -460,7 +483,8 @@ static void graph_attention_graphs(case_layout *l, uint64_t seed) {
         double share = graph == 2 ? 0.9 : graph % 4 == 0 ? 1 : graph % 4 == 1 ? 0.2 : 0.6;
         for (int64_t i = first; i < first + size; ++i) {
             for (int64_t j = first; j < first + size; ++j) {
-                if (i % 7 == 3 || case_uniform(seed + 2, (uint32_t)(i * 128 + j - first)) > share) continue;
+                const double own = mixed && graph == 2 && i % 3 == 1 ? 0.2 : share;
+                if (i % 7 == 3 || case_uniform(seed + 2, (uint32_t)(i * 128 + j - first)) > own) continue;
                 source[n_edges++] = (int32_t)j;
                 if (graph % 5 == 3 && i == first) source[n_edges++] = (int32_t)j;
             }
@@ -469,6 +493,16 @@ static void graph_attention_graphs(case_layout *l, uint64_t seed) {
     }
     l->index[1] = n_edges;
     graph_attention_sizes(l, 1 + l->b % 3, channels[l->rows < 2 ? 0 : l->c % 6], (l->c + l->rows) % 4);
+}
+/* Heads that fill registers and heads that do not. */
+static void graph_attention_graphs(case_layout *l, uint64_t seed) {
+    static const int64_t channels[6] = {16, 16, 32, 5, 48, 16};
+    graphs_with(l, seed, channels, false);
+}
+/* Heads of several registers, the last of them with a rest. */
+static void graph_attention_rests(case_layout *l, uint64_t seed) {
+    static const int64_t channels[6] = {17, 24, 31, 9, 40, 63};
+    graphs_with(l, seed, channels, true);
 }
 static void attention(case_layout *l, uint64_t seed) {
     (void)seed;
@@ -480,6 +514,7 @@ static void attention(case_layout *l, uint64_t seed) {
     l->out[1] = n * 4;
     l->kept[1] = true;
     l->gradient[0] = l->gradient[1] = l->gradient[2] = true;
+    l->rule[1] = l->rule[2] = CASE_ALWAYS_ADDED; /* rows may share keys */
     for (int i = 0; i < 3; ++i) l->in_batch[i] = CASE_SEGMENTS;
     l->out_batch[0] = l->out_batch[1] = CASE_SEGMENTS;
     l->index_batch[2] = CASE_ROWS;
@@ -506,6 +541,7 @@ static void rotary(case_layout *l, uint64_t seed) {
     int32_t *position = indices(l, 0, l->rows);
     for (int64_t i = 0; i < l->rows; ++i) position[i] = (int32_t)case_below(71, (uint32_t)i, 300);
     l->gradient[0] = true;
+    l->rule[0] = CASE_ALWAYS_WRITTEN;
     l->index_batch[0] = CASE_ROWS;
     by_rows(l, 1, 1);
 }
@@ -517,6 +553,8 @@ static void lru(case_layout *l, uint64_t seed) {
     l->in[5] = l->c * l->rows;
     on_off(l, 5);
     for (int i = 0; i < 5; ++i) l->gradient[i] = true;
+    for (int i = 0; i < 3; ++i) l->rule[i] = CASE_ALWAYS_ADDED;
+    l->unwanted = 3 << 3, l->unwanted_together = 7;
     in_steps(l, 3, 2 * l->a);
     by_rows(l, 1 << 4, 0);
     in_steps(l, 5, 1);
@@ -540,6 +578,8 @@ static void gru(case_layout *l, uint64_t seed) {
     l->out[0] = l->c * l->rows * l->a, l->out[1] = 4 * l->out[0];
     l->kept[1] = true;
     for (int i = 0; i < 4; ++i) l->gradient[i] = true;
+    l->rule[1] = l->rule[2] = CASE_ALWAYS_ADDED;
+    l->unwanted = 7 << 1;
     l->tolerance = 1e-4;
     in_steps(l, 0, 3 * l->a);
     by_rows(l, 1 << 3, 0);
@@ -635,7 +675,7 @@ const kernel_case kernel_cases[] = {
     CASE_ROW(clamp, elementwise)
     CASE_ROW(abs_clamp, elementwise)
     CASE_ROW(soft_clamp, elementwise)
-    CASE_ROW(combine, two)
+    CASE_ROW(combine, combine)
     CASE_ROW(multiply, two)
     CASE_ROW(dropout, dropout)
     CASE_ROW(copy_block, copy_block)
@@ -696,6 +736,7 @@ const kernel_case kernel_cases[] = {
     CASE_OF(categorical_open, categorical, categorical_open)
     CASE_OF(categorical_sample_open, categorical_sample, categorical_sample_open)
     CASE_OF(cross_entropy_open, cross_entropy, cross_entropy_open)
+    CASE_OF(graph_attention_rests, graph_attention, graph_attention_rests)
 };
 // clang-format on
 const int n_kernel_cases = (int)(sizeof kernel_cases / sizeof *kernel_cases);
@@ -717,6 +758,15 @@ case_layout case_layout_make(const kernel_case *c, int variant) {
     if (variant == 2) l.a = l.a > 20 ? l.a - 15 : l.a;
     c->layout(&l, seed);
     return l;
+}
+
+bool case_adds(const case_layout *l, int input) {
+    return l->rule[input] == CASE_ASKED ? l->add == CASE_ADDED : l->rule[input] == CASE_ALWAYS_ADDED;
+}
+
+void case_hold(case_layout *l, case_add add, double added_to, double written_over) {
+    l->add = add;
+    for (int i = 0; i < CASE_INPUTS; ++i) l->held[i] = case_adds(l, i) ? added_to : written_over;
 }
 
 void case_layout_free(case_layout *l) {

@@ -18,6 +18,11 @@ typedef enum case_batch {
     CASE_EDGES     /* indices only: as CASE_SEGMENTS, and the values count what is in segments */
 } case_batch;
 
+/* Whether the gradients of a run's inputs are added to what is there, where an operation asks. */
+typedef enum case_add { CASE_AS_USUAL, CASE_ADDED, CASE_WRITTEN } case_add;
+/* What becomes of that where an operation does not ask: parameters' gradients always add. */
+typedef enum case_rule { CASE_ASKED, CASE_ALWAYS_ADDED, CASE_ALWAYS_WRITTEN } case_rule;
+
 /* Where the elements of a part of a batch stand in the whole: element j at before + j / block * stride + j %
  * block; block 0: at j. */
 typedef struct case_slice {
@@ -29,6 +34,11 @@ typedef struct case_layout {
     int64_t in[CASE_INPUTS];
     double low[CASE_INPUTS], high[CASE_INPUTS]; /* range of the random values; both 0: -1 .. 1 */
     bool gradient[CASE_INPUTS];
+    case_rule rule[CASE_INPUTS]; /* of its gradient */
+    unsigned unwanted;           /* inputs, as bits, whose gradients may be null, each by itself */
+    unsigned unwanted_together;  /* those whose gradients may be null, but only all of them */
+    case_add add;
+    double held[CASE_INPUTS]; /* what gradients are before */
     int64_t index[CASE_INDICES];
     int32_t *index_values[CASE_INDICES]; /* host memory, owned by the layout */
     int64_t mask;                        /* bytes of index 5 used as a mask, or 0 */
@@ -82,6 +92,12 @@ static inline int64_t case_place(const case_slice *s, int64_t j) {
  * rows were compared: none for what does not work on rows. */
 int64_t case_check_rows(const kernel_case *c, const case_layout *whole, lud_device *device);
 void case_layout_free(case_layout *l);
+
+/* What the gradients of inputs begin with where they are added to, and where they are written; and which of
+ * that is asked for. */
+void case_hold(case_layout *l, case_add add, double added_to, double written_over);
+/* Whether the gradient of an input is added to what is there. */
+bool case_adds(const case_layout *l, int input);
 
 /* Deterministic test values. */
 double case_uniform(uint64_t seed, uint32_t index);

@@ -87,4 +87,5 @@ static const struct {
               {"softmax_open", {0x026fdb7bd3aa2dc9, 0xb2feca78e61afde4, 0xa2212a06757f34dc}},
               {"categorical_open", {0x9d8d2f566cc398d0, 0x9d8d2f566cc398d0, 0xda19dec94f74627b}},
               {"categorical_sample_open", {0x370fdc86ca4fea37, 0x370fdc86ca4fea37, 0xa9784afd07d99a6f}},
-              {"cross_entropy_open", {0x72f96530e6a12285, 0x72f96530e6a12285, 0x67eccf2f5a286d7e}}};
+              {"cross_entropy_open", {0x72f96530e6a12285, 0x72f96530e6a12285, 0x67eccf2f5a286d7e}},
+              {"graph_attention_rests", {0x3e58841e610bdbd3, 0x792f53328e019f8f, 0xadc0b6163395a4df}}};

@@ -82,6 +82,28 @@ static void test_every_operation(void **state) {
         }
 }
 
+/* Gradients are written whatever was there, or added to it, as the CPU does (test_gradient_forms.c). */
+static void test_added_gradients(void **state) {
+    (void)state;
+    need_cuda();
+    for (int i = 0; i < n_kernel_cases; ++i)
+        for (int variant = 1; variant < 4; ++variant) {
+            const kernel_case *c = &kernel_cases[i];
+            case_layout l = case_layout_make(c, variant);
+            for (int form = 0; form < 2; ++form) {
+                case_hold(&l, form == 0 ? CASE_ADDED : CASE_WRITTEN, 3, NAN);
+                int64_t n;
+                float *expected = case_run_f32(c, &l, cpu, &n), *found = case_run_f32(c, &l, cuda, &n);
+                double *wide = widen(expected, n);
+                case_compare(c, variant, &l, found, wide, l.tolerance > 0 ? l.tolerance : 2e-5, "on the CPU");
+                free(expected);
+                free(found);
+                free(wide);
+            }
+            case_layout_free(&l);
+        }
+}
+
 /* No result depends on how blocks and warps are scheduled; the emulation draws another order for each device.
  */
 static void test_any_order(void **state) {
@@ -447,6 +469,7 @@ static void test_both(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_every_operation),
+                                       cmocka_unit_test(test_added_gradients),
                                        cmocka_unit_test(test_any_order),
                                        cmocka_unit_test(test_rows),
                                        cmocka_unit_test(test_both),

@@ -461,18 +461,18 @@ static void rotary(void **state) {
         }
 }
 
-/* Edges with features. */
+/* Edges with features; heads that fill registers, and heads that leave some of one. */
 static void graph_attention(void **state) {
     (void)state;
-    enum { NODES = 21, HEADS = 2, MOST_EDGES = 64 };
-    static const int channel_counts[] = {1, 3, 8, 16};
+    enum { NODES = 21, HEADS = 2, MOST_EDGES = 64, MOST_CHANNELS = 65 };
+    static const int channel_counts[] = {1, 3, 8, 9, 16, 17, 24, 31, 33, 63, 64, 65};
     int32_t into[NODES + 1] = {0}, from[MOST_EDGES];
     for (int i = 0; i < NODES; i++) {
         into[i + 1] = into[i];
         for (int k = 0; k < i * 5 % 6; k++) from[into[i + 1]++] = (i * 7 + k * k * 3) % NODES;
     }
     const lud_edges edges = {.n_nodes = NODES, .n_edges = into[NODES], .offsets = into, .source = from};
-    for (int k = 0; k < 4; k++)
+    for (size_t k = 0; k < sizeof channel_counts / sizeof *channel_counts; k++)
         for (int features = 0; features < 4; features++) {
             const int c = channel_counts[k], width = HEADS * c;
             const float *q = numbers(0, NODES * width, -1, 1), *key = numbers(1, NODES * width, -1, 1),
@@ -481,8 +481,8 @@ static void graph_attention(void **state) {
             double share[MOST_EDGES * HEADS];
             for (int i = 0; i < NODES; i++)
                 for (int h = 0; h < HEADS; h++) {
-                    double sum = 1e-16, largest = -INFINITY, value[16] = {0}, scores[MOST_EDGES],
-                           e_ij[MOST_EDGES][16];
+                    double sum = 1e-16, largest = -INFINITY, value[MOST_CHANNELS] = {0}, scores[MOST_EDGES],
+                           e_ij[MOST_EDGES][MOST_CHANNELS];
                     for (int e = into[i]; e < into[i + 1]; e++) {
                         scores[e] = 0;
                         for (int j = 0; j < c; j++) {

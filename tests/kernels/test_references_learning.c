@@ -222,13 +222,14 @@ static void attention(void **state) {
     check(0, NODES * 2 * C, expected, 1);
 }
 
-static void recurrences(void **state) {
-    (void)state;
+/* With a state to begin with, masks and biases, or without any of them. */
+static void recurrences_of(unsigned without) {
     enum { T = 6, N = 3, S = 4 };
     const float *nu = numbers(0, S, -2, 0), *theta = numbers(1, S, -1, 1), *gamma = numbers(2, S, -1, 0),
                 *v = numbers(3, T * N * S * 2, -1, 1), *h0 = numbers(4, N * S * 2, -1, 1);
     float *mask = numbers(5, T * N, 0, 1);
-    for (int i = 0; i < T * N; i++) mask[i] = mask[i] < 0.3f ? 0.0f : 1.0f;
+    for (int i = 0; i < T * N; i++) mask[i] = mask[i] < 0.3f && !(without & 1) ? 0.0f : 1.0f;
+    for (int i = 0; i < N * S * 2 && without & 2; i++) in[4][i] = 0;
     for (int e = 0; e < N; e++)
         for (int s = 0; s < S; s++) {
             const double size = exp(-exp((double)nu[s])), angle = exp((double)theta[s]);
@@ -241,11 +242,13 @@ static void recurrences(void **state) {
             }
         }
     what = "lru";
-    ops->lru(device, T, N, S, nu, theta, gamma, v, h0, mask, fresh(0));
+    ops->lru(device, T, N, S, nu, theta, gamma, v, without & 2 ? NULL : h0, without & 1 ? NULL : mask,
+             fresh(0));
     check(0, T * N * S * 2, expected, 1);
     what = "gru";
     const float *i = numbers(3, T * N * 3 * S, -1, 1), *wh = numbers(0, 3 * S * S, -1, 1),
                 *bh = numbers(1, 3 * S, -1, 1);
+    for (int r = 0; r < 3 * S && without & 4; r++) in[1][r] = 0;
     for (int e = 0; e < N; e++) {
         double h[S];
         for (int s = 0; s < S; s++) h[s] = (double)h0[e * S + s];
@@ -265,8 +268,14 @@ static void recurrences(void **state) {
             for (int s = 0; s < S; s++) expected[(t * N + e) * S + s] = h[s] = next[s];
         }
     }
-    ops->gru(device, T, N, S, i, wh, bh, h0, mask, fresh(0), fresh(1));
+    ops->gru(device, T, N, S, i, wh, without & 4 ? NULL : bh, without & 2 ? NULL : h0,
+             without & 1 ? NULL : mask, fresh(0), fresh(1));
     check(0, T * N * S, expected, 1);
+}
+
+static void recurrences(void **state) {
+    (void)state;
+    for (unsigned without = 0; without < 8; without++) recurrences_of(without);
 }
 
 /* ---- optimisers, statistics ---- */

@@ -53,8 +53,10 @@ static void random_numbers(void **state) {
         for (int64_t i = n; i < n + GUARD; i++) assert_true(out[0][i] == untouched);
         const float *x = numbers(0, n, -2, 2);
         const uint32_t added = 5;
-        for (int form = 0; form < 4; form++) { /* no step added; one in device memory; a rate of 0; of 1 */
-            const double rate = form < 2 ? 0.3 : form - 2;
+        /* no step added; one in device memory; a rate of 0; of 1; of a draw, which is kept */
+        const double drawn = lud_unit(lud_draw(key, 8, 0, LUD_PURPOSE_DROPOUT, 0).v[0]);
+        for (int form = 0; form < 5; form++) {
+            const double rate = form < 2 ? 0.3 : form < 4 ? form - 2 : drawn;
             what = "dropout";
             for (int64_t i = 0; i < n; i++) {
                 const uint32_t word =

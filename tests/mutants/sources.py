@@ -4,6 +4,7 @@ A mutant is a change of a few tokens. The instrumented source holds a function's
 behind a switch: `if (LUD_MUTANT(17)) { changed body } original body`. So one build holds hundreds of mutants, and the
 original stays as fast as it is.
 """
+import platform
 import re
 from collections import namedtuple
 
@@ -249,8 +250,10 @@ def is_length(tokens, at):
 
 
 def may_hold(condition, kind):
-    """Whether a branch can be taken where VEC_<kind> alone is defined, and whether it must be."""
-    known = re.sub(r"(!?)\s*defined\s*\(?\s*VEC_(\w+)\s*\)?", lambda m: str((m.group(2) == kind) != bool(m.group(1))), condition)
+    """Whether a branch can be taken where VEC_<kind> alone is defined, and the machine's own name, and whether it must be."""
+    names = f"VEC_{kind}", f"__{platform.machine()}__"
+    known = re.sub(r"(!?)\s*defined\s*\(?\s*(VEC_\w+|__(?:x86_64|aarch64)__)\s*\)?",
+                   lambda m: str((m.group(2) in names) != bool(m.group(1))), condition)
     words = known.replace("&&", " and ").replace("||", " or ").split()
     if any(word not in ("True", "False", "and", "or") for word in words):
         return True, False

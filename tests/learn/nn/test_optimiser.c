@@ -28,13 +28,14 @@ typedef struct rig {
     lud_optimiser *optimiser;
 } rig;
 
-static void open_rig(rig *r, int64_t rows, int64_t columns, const lud_optimiser_options *options) {
+static void open_rig(rig *r, int64_t rows, int64_t columns, const lud_optimiser_options *options,
+                     bool low_rank) {
     lud_error error = {0};
     assert_int_equal(lud_device_open("cpu", 1, &r->device, &error), LUD_OK);
     r->parameters = lud_parameters_create(r->device, true);
     lud_parameters_add(r->parameters, "w", 2, (const int64_t[]){rows, columns},
                        (lud_init){.kind = LUD_INIT_NORMAL, .a = 1.0});
-    lud_parameters_set_low_rank(r->parameters, "w", true);
+    lud_parameters_set_low_rank(r->parameters, "w", low_rank);
     assert_int_equal(lud_parameters_build(r->parameters, 1, &error), LUD_OK);
     r->optimiser = lud_optimiser_create(r->parameters);
     assert_int_equal(lud_optimiser_group(r->optimiser, "", options, true), 0);
@@ -62,14 +63,15 @@ static double make_gradient(int n, uint32_t t, double max_norm, double *g) {
 
 static void regular_updates(void **state) {
     (void)state;
-    const lud_optimiser_kind kinds[] = {LUD_OPTIMISER_SGD, LUD_OPTIMISER_ADAM, LUD_OPTIMISER_ADAMW};
-    for (int k = 0; k < 3; k++) {
+    const lud_optimiser_kind kinds[] = {LUD_OPTIMISER_SGD, LUD_OPTIMISER_ADAM, LUD_OPTIMISER_ADAMW,
+                                        LUD_OPTIMISER_APOLLO};
+    for (int k = 0; k < 4; k++) {
         lud_optimiser_options o = lud_optimiser_defaults(kinds[k]);
         o.momentum = 0.8;
         o.weight_decay = 0.03;
         o.max_norm = 5.0;
         rig r;
-        open_rig(&r, 7, 9, &o);
+        open_rig(&r, 7, 9, &o, false);
         double w[MAX], actual[MAX], g[MAX], m[MAX] = {0}, v[MAX] = {0};
         lud_parameters_read(r.parameters, 0, w);
         for (uint32_t t = 1; t <= STEPS; t++) {
@@ -84,17 +86,27 @@ static void regular_updates(void **state) {
                     w[i] -= lr * m[i];
                     continue;
                 }
-                if (kinds[k] == LUD_OPTIMISER_ADAM)
-                    g[i] += o.weight_decay * w[i];
-                else
-                    w[i] *= 1.0 - lr * o.weight_decay;
+                if (kinds[k] == LUD_OPTIMISER_ADAM) g[i] += o.weight_decay * w[i];
+                if (kinds[k] == LUD_OPTIMISER_ADAMW) w[i] *= 1.0 - lr * o.weight_decay;
                 m[i] = o.beta1 * m[i] + (1.0 - o.beta1) * g[i];
                 v[i] = o.beta2 * v[i] + (1.0 - o.beta2) * g[i] * g[i];
                 const double mean = m[i] / (1.0 - pow(o.beta1, t)), square = v[i] / (1.0 - pow(o.beta2, t));
-                w[i] -= lr * mean / (sqrt(square) + o.epsilon);
+                if (kinds[k] == LUD_OPTIMISER_APOLLO) { /* epsilon joins the root before its correction */
+                    w[i] -= lr * mean / (sqrt(v[i]) + o.epsilon) * sqrt(1.0 - pow(o.beta2, t));
+                    w[i] *= 1.0 - lr * o.weight_decay;
+                } else {
+                    w[i] -= lr * mean / (sqrt(square) + o.epsilon);
+                }
             }
             lud_parameters_read(r.parameters, 0, actual);
             for (int i = 0; i < 63; i++) assert_true(fabs(actual[i] - w[i]) < 1e-10);
+            double norm_kept = 777.0, kept_m[MAX], kept_v[MAX] = {0};
+            lud_optimiser_read(r.optimiser, 0, kept_m, kept_v, &norm_kept);
+            assert_true(norm_kept == 0.0);
+            for (int i = 0; i < 63; i++) {
+                assert_true(fabs(kept_m[i] - m[i]) < 1e-10 * (1.0 + fabs(m[i])));
+                assert_true(fabs(kept_v[i] - v[i]) < 1e-10 * (1.0 + v[i])); /* none of sgd */
+            }
         }
         close_rig(&r);
     }
@@ -143,8 +155,9 @@ static void naive_update(naive *s, const lud_optimiser_options *o, int rows, int
     if (o->limiter && s->t > 1)
         divisor = fmax(sqrt(squares) / (s->norm + 1e-8), o->limiter_gamma) / o->limiter_gamma;
     s->norm = sqrt(squares) / divisor;
-    const double step = lr * sqrt(1.0 - pow(o->beta2, s->t)) / (1.0 - pow(o->beta1, s->t)) / divisor *
-                        (o->scale_front ? 1.0 : sqrt(o->scale));
+    const double correction =
+        o->correct_bias ? sqrt(1.0 - pow(o->beta2, s->t)) / (1.0 - pow(o->beta1, s->t)) : 1.0;
+    const double step = lr * correction / divisor * (o->scale_front ? 1.0 : sqrt(o->scale));
     for (int i = 0; i < rows * columns; i++) {
         w[i] -= step * update[i];
         w[i] -= lr * o->weight_decay * w[i];
@@ -162,8 +175,14 @@ static void low_rank_updates(void **state) {
         o.scale_front = k >= 6;
         o.weight_decay = k % 4 == 3 ? 0.1 : 0.0;
         o.limiter = k % 4 != 2;
+        o.correct_bias = k % 5 != 4;
+        o.zero_gradient_freezes = k % 3 == 1;
+        if (k % 5 == 1) o.scale = 7.0;
+        lud_optimiser_options given = o; /* 0 stands for what is usual */
+        if (k % 5 != 1) given.scale = 0.0;
+        if (o.kind == LUD_OPTIMISER_APOLLO_MINI) given.rank = 0;
         rig r;
-        open_rig(&r, rows, columns, &o);
+        open_rig(&r, rows, columns, &given, true);
         double w[MAX], actual[MAX], g[MAX], p[MAX], norm;
         naive s = {0};
         lud_parameters_read(r.parameters, 0, w);
@@ -172,14 +191,23 @@ static void low_rank_updates(void **state) {
                 for (int i = 0; i < MAX; i++) p[i] = number(500 + t, (uint32_t)i) / sqrt((double)o.rank);
                 lud_optimiser_inject(r.optimiser, 0, p);
             }
-            make_gradient(n, t, 0.0, lud_parameters_gradient(r.parameters, 0));
             make_gradient(n, t, 0.0, g);
+            if (t == 7 || t == 8) memset(g, 0, sizeof g); /* which is no update unless it is asked to be */
+            memcpy(lud_parameters_gradient(r.parameters, 0), g, (size_t)n * sizeof *g);
             lud_optimiser_step(r.optimiser, 0, 0.01);
-            naive_update(&s, &o, rows, columns, p, g, 0.01, w);
+            if ((t != 7 && t != 8) || o.zero_gradient_freezes)
+                naive_update(&s, &o, rows, columns, p, g, 0.01, w);
             lud_parameters_read(r.parameters, 0, actual);
-            lud_optimiser_read(r.optimiser, 0, NULL, NULL, &norm);
+            double m[MAX], v[MAX];
+            lud_optimiser_read(r.optimiser, 0, m, v, &norm);
+            const int channels = rows >= columns ? rows : columns, rank = (int)o.rank;
+            for (int i = 0; i < channels * rank; i++) { /* of a channel behind each other, or of a rank */
+                const int at = rows >= columns ? i : i % rank * channels + i / rank;
+                assert_true(fabs(m[at] - s.m[i]) < 1e-9 * (1.0 + fabs(s.m[i])));
+                assert_true(fabs(v[at] - s.v[i]) < 1e-9 * (1.0 + s.v[i]));
+            }
             for (int i = 0; i < n; i++) assert_true(fabs(actual[i] - w[i]) < 1e-9 * (1.0 + fabs(w[i])));
-            if (o.limiter) assert_true(fabs(norm - s.norm) < 1e-9 * s.norm);
+            if (o.limiter) assert_true(fabs(norm - s.norm) <= 1e-9 * s.norm);
         }
         close_rig(&r);
     }
@@ -195,7 +223,7 @@ static void projections_are_drawn_again(void **state) {
     double moments[3][MAX];
     for (int k = 0; k < 3; k++) {
         rig r;
-        open_rig(&r, 10, 8, &o);
+        open_rig(&r, 10, 8, &o, true);
         if (k == 2) {
             lud_optimiser_destroy(r.optimiser);
             r.optimiser = lud_optimiser_create(r.parameters);
@@ -211,6 +239,66 @@ static void projections_are_drawn_again(void **state) {
     }
     assert_memory_equal(moments[0], moments[1], 20 * sizeof(double));
     assert_memory_not_equal(moments[0], moments[2], 20 * sizeof(double));
+}
+
+/* A matrix is low-rank where its rank is below half of its smaller side, or always, where it is asked for. */
+static void low_rank_where_it_saves(void **state) {
+    (void)state;
+    static const struct {
+        int64_t rows, columns, rank;
+        bool low_rank, saves;
+    } cases[] = {{9, 20, 4, true, true},  {20, 9, 4, true, true},   {8, 20, 4, true, false},
+                 {20, 8, 4, true, false}, {9, 20, 4, false, false}, {7, 7, 3, true, true},
+                 {6, 6, 3, true, false}};
+    for (size_t k = 0; k < sizeof cases / sizeof *cases; k++)
+        for (int form = 0; form < 3; form++) { /* as it is, always, another optimiser */
+            lud_optimiser_options o =
+                lud_optimiser_defaults(form == 2 ? LUD_OPTIMISER_ADAM : LUD_OPTIMISER_APOLLO);
+            const int64_t rows = cases[k].rows, columns = cases[k].columns;
+            o.rank = cases[k].rank;
+            lud_error error = {0};
+            lud_device *device = NULL;
+            assert_int_equal(lud_device_open("cpu", 1, &device, &error), LUD_OK);
+            lud_parameters *parameters = lud_parameters_create(device, false);
+            lud_parameters_add(parameters, "w", 2, (const int64_t[]){rows, columns}, (lud_init){0});
+            lud_parameters_add(parameters, "b", 1, (const int64_t[]){5}, (lud_init){0});
+            lud_parameters_set_low_rank(parameters, "w", cases[k].low_rank);
+            assert_int_equal(lud_parameters_build(parameters, 1, &error), LUD_OK);
+            lud_optimiser *optimiser = lud_optimiser_create(parameters);
+            assert_int_equal(lud_optimiser_group(optimiser, "", &o, form == 1), 0);
+            assert_int_equal(lud_optimiser_build(optimiser, 2, &error), LUD_OK);
+            const bool low = form != 2 && cases[k].low_rank && (cases[k].saves || form == 1);
+            const int64_t larger = rows > columns ? rows : columns;
+            assert_int_equal(lud_optimiser_numbers(optimiser),
+                             2 * 5 + (low ? 2 * larger * cases[k].rank + 2 : 2 * rows * columns));
+            assert_int_equal(lud_optimiser_records(optimiser), !low);
+            lud_optimiser_destroy(optimiser);
+            lud_parameters_destroy(parameters);
+            lud_device_close(device);
+        }
+}
+
+/* Another limit counts from the next update on, also none at all. */
+static void limits_may_change(void **state) {
+    (void)state;
+    static const double limits[] = {5, 0.5, 0, 1e-3, 1e6};
+    lud_optimiser_options o = lud_optimiser_defaults(LUD_OPTIMISER_SGD);
+    rig r;
+    open_rig(&r, 7, 9, &o, false);
+    double w[MAX], actual[MAX], g[MAX];
+    lud_parameters_read(r.parameters, 0, w);
+    for (uint32_t t = 1; t <= 5; t++) {
+        make_gradient(63, t, 0.0, lud_parameters_gradient(r.parameters, 0));
+        make_gradient(63, t, limits[t - 1], g);
+        lud_optimiser_set_max_norm(r.optimiser, 0, limits[t - 1]);
+        lud_optimiser_step(r.optimiser, 0, 0.1);
+        lud_parameters_read(r.parameters, 0, actual);
+        for (int i = 0; i < 63; i++) {
+            w[i] -= 0.1 * g[i];
+            assert_true(fabs(actual[i] - w[i]) < 1e-12 * (1.0 + fabs(w[i])));
+        }
+    }
+    close_rig(&r);
 }
 
 static void groups_take_what_is_left(void **state) {
@@ -336,12 +424,37 @@ static void unreal_gradients_are_told(void **state) {
         }
 }
 
+/* Where only the sum of squares is too large, no single weight is blamed. */
+static void sums_beyond_all_numbers_are_told(void **state) {
+    (void)state;
+    lud_error error = {0};
+    lud_device *device = NULL;
+    assert_int_equal(lud_device_open("cpu", 1, &device, &error), LUD_OK);
+    lud_parameters *parameters = lud_parameters_create(device, false);
+    lud_parameters_add(parameters, "w", 1, (const int64_t[]){4}, (lud_init){.kind = LUD_INIT_CONSTANT});
+    assert_int_equal(lud_parameters_build(parameters, 1, &error), LUD_OK);
+    lud_optimiser *optimiser = lud_optimiser_create(parameters);
+    const lud_optimiser_options o = lud_optimiser_defaults(LUD_OPTIMISER_SGD);
+    assert_int_equal(lud_optimiser_group(optimiser, "", &o, false), 0);
+    assert_int_equal(lud_optimiser_build(optimiser, 2, &error), LUD_OK);
+    float *gradient = lud_parameters_gradient(parameters, 0);
+    for (int k = 0; k < 4; k++) gradient[k] = 1e30f;
+    lud_optimiser_step(optimiser, 0, 1e-3);
+    const char *failure = lud_device_failure(device);
+    if (!failure || !strstr(failure, "in update 1 the gradient of a group of weights became infinite"))
+        fail_msg("%s", failure ? failure : "no failure");
+    lud_optimiser_destroy(optimiser);
+    lud_parameters_destroy(parameters);
+    lud_device_close(device);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(regular_updates),          cmocka_unit_test(names_of_low_rank_parameters),
         cmocka_unit_test(numbers_of_state),         cmocka_unit_test(unreal_gradients_are_told),
         cmocka_unit_test(low_rank_updates),         cmocka_unit_test(projections_are_drawn_again),
-        cmocka_unit_test(groups_take_what_is_left),
+        cmocka_unit_test(groups_take_what_is_left), cmocka_unit_test(low_rank_where_it_saves),
+        cmocka_unit_test(limits_may_change),        cmocka_unit_test(sums_beyond_all_numbers_are_told),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

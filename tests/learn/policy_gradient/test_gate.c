@@ -223,6 +223,49 @@ static void test_check(void **state) {
     assert_int_equal(lud_gate_check(&gate, &error), LUD_OK);
 }
 
+/* Rates are shares above none and up to all, where a price follows from one; a history is no shorter than
+ * what it needs. */
+static void test_limits(void **state) {
+    (void)state;
+    static const struct {
+        double rate;
+        bool fits;
+    } rates[] = {{-0.1, false}, {0, false}, {1e-9, true}, {1, true}, {1.0001, false}, {NAN, false}};
+    for (size_t k = 0; k < sizeof rates / sizeof *rates; k++)
+        for (int mode = LUD_GATE_OFF; mode <= LUD_GATE_IMPORTANCE; mode++)
+            for (int warm_up = 0; warm_up < 2; warm_up++) {
+                lud_gate gate = lud_gate_default();
+                const bool by_rate = mode != LUD_GATE_OFF && mode != LUD_GATE_DELIGHT;
+                gate.mode = mode;
+                gate.warmup_rate = rates[k].rate;
+                gate.warmup_experiences = warm_up;
+                assert_int_equal(lud_gate_check(&gate, NULL) == LUD_OK,
+                                 rates[k].fits || !by_rate || !warm_up);
+                gate.warmup_rate = 0.5;
+                gate.rate = rates[k].rate;
+                assert_int_equal(lud_gate_check(&gate, NULL) == LUD_OK, rates[k].fits || !by_rate);
+                gate.fixed_price = true;
+                assert_int_equal(lud_gate_check(&gate, NULL), LUD_OK);
+            }
+    for (int64_t history = 0; history < 4; history++)
+        for (int64_t least = 1; least < 5; least++) {
+            lud_gate gate = lud_gate_default();
+            gate.history = history;
+            gate.history_min = least;
+            assert_int_equal(lud_gate_check(&gate, NULL) == LUD_OK, history == 0 || least <= history);
+        }
+    lud_gate gate = lud_gate_default();
+    for (int mode = LUD_GATE_OFF; mode <= LUD_GATE_IMPORTANCE; mode++) {
+        gate.mode = mode;
+        gate.temperature = -1;
+        assert_int_equal(lud_gate_check(&gate, NULL), LUD_ERROR_INPUT);
+        gate.temperature = NAN;
+        assert_int_equal(lud_gate_check(&gate, NULL), LUD_ERROR_INPUT);
+        gate.temperature = 0;
+        assert_int_equal(lud_gate_check(&gate, NULL) == LUD_OK, mode == LUD_GATE_DELIGHT);
+    }
+}
+
 /* One decision about n rows. */
 typedef struct decided {
     lud_gate_decision decision;
@@ -364,13 +407,44 @@ static void test_history(void **state) {
     lud_gate_history_destroy(&other);
 }
 
+/* Delights that are no numbers are refused with the name of what holds them; infinite ones are delights. */
+static void test_unreal_history(void **state) {
+    (void)state;
+    enum { H = 5 };
+    for (int at = 0; at < H; at++)
+        for (int unreal = 0; unreal < 2; unreal++) {
+            lud_error error = {0};
+            lud_gate_history history = {0}, second = {0};
+            lud_checkpoint *saved = lud_checkpoint_create(), *loaded = NULL;
+            char path[] = "/tmp/ludus-gate-XXXXXX";
+            assert_int_equal(lud_gate_history_create(&history, H, 1, &error), LUD_OK);
+            assert_int_equal(lud_gate_history_create(&second, H, 1, &error), LUD_OK);
+            lud_gate_history_push(&history, H, (const float[H]){1, 2, 3, 4, 5});
+            history.delight[at] = unreal ? NAN : -INFINITY;
+            lud_gate_history_visit(&history, saved, "gate");
+            const int file = mkstemp(path);
+            assert_true(file >= 0 && close(file) == 0 && remove(path) == 0); /* only the name is wanted */
+            assert_int_equal(lud_checkpoint_write(saved, path, &error), LUD_OK);
+            assert_int_equal(lud_checkpoint_open(path, &loaded, &error), LUD_OK);
+            lud_gate_history_visit(&second, loaded, "gate");
+            assert_int_equal(lud_checkpoint_status(loaded, &error), unreal ? LUD_ERROR_NUMERIC : LUD_OK);
+            if (unreal) assert_string_equal(error.text, "'gate.delights' is no number");
+            lud_checkpoint_destroy(saved);
+            lud_checkpoint_destroy(loaded);
+            remove(path);
+            lud_gate_history_destroy(&history);
+            lud_gate_history_destroy(&second);
+        }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_quantile),      cmocka_unit_test(test_top_k),
         cmocka_unit_test(test_modes),         cmocka_unit_test(test_priorities),
-        cmocka_unit_test(test_check),         cmocka_unit_test(test_importance),
-        cmocka_unit_test(test_warm_up),       cmocka_unit_test(test_one_row),
-        cmocka_unit_test(test_no_difference), cmocka_unit_test(test_kept_at_least),
-        cmocka_unit_test(test_history)};
+        cmocka_unit_test(test_check),         cmocka_unit_test(test_limits),
+        cmocka_unit_test(test_importance),    cmocka_unit_test(test_warm_up),
+        cmocka_unit_test(test_one_row),       cmocka_unit_test(test_no_difference),
+        cmocka_unit_test(test_kept_at_least), cmocka_unit_test(test_history),
+        cmocka_unit_test(test_unreal_history)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -186,6 +186,43 @@ static void tokens_one_by_one(void **state) {
     }
 }
 
+/* As many tokens are kept where priorities are so large that next to them a tie's width is nothing. */
+static void large_priorities_keep_as_many(void **state) {
+    (void)state;
+    enum { N = 12 };
+    float log_prob[N], reward[N], row_mask[N], baseline[N], advantage[N], priority[N], weight[N], slope[N],
+        scratch[N];
+    int32_t group[N];
+    int64_t begin[N + 1];
+    for (int i = 0; i < N; i++) {
+        log_prob[i] = -1.0f;
+        reward[i] = 1e6f * (float)(i * 5 % N);
+        row_mask[i] = 1.0f;
+        group[i] = 0;
+        begin[i] = i;
+    }
+    begin[N] = N;
+    const lud_token_experience e = {.rows = {N, begin, NULL},
+                                    .reward = reward,
+                                    .row_mask = row_mask,
+                                    .group = group,
+                                    .log_prob = log_prob,
+                                    .sampled = log_prob};
+    lud_token_gradient got = {.baseline = baseline,
+                              .advantage = advantage,
+                              .priority = priority,
+                              .weight = weight,
+                              .dlog_prob = slope,
+                              .scratch = scratch};
+    for (int k = 1; k <= N; k++) {
+        const lud_token_gate gate = {.rate = (double)k / N, .priority = LUD_PRIORITY_ADVANTAGE};
+        lud_token_gate_run(&gate, &e, &got);
+        assert_int_equal(got.k, k);
+        assert_near(got.n_kept, k, 0.0);
+        for (int i = 0; i < N; i++) assert_true(weight[i] == (float)(i * 5 % N >= N - k));
+    }
+}
+
 static void denominators(void **state) {
     (void)state;
     assert_true(lud_gate_denominator(LUD_GATE_BY_KEPT, 30, 3) == 3.0);
@@ -207,9 +244,9 @@ static void responses_are_predicted_one_before(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(losses_are_their_sums),
-                                       cmocka_unit_test(empty_rows_do_not_count),
-                                       cmocka_unit_test(tokens_one_by_one), cmocka_unit_test(denominators),
-                                       cmocka_unit_test(responses_are_predicted_one_before)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(losses_are_their_sums), cmocka_unit_test(empty_rows_do_not_count),
+        cmocka_unit_test(tokens_one_by_one),     cmocka_unit_test(large_priorities_keep_as_many),
+        cmocka_unit_test(denominators),          cmocka_unit_test(responses_are_predicted_one_before)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
