@@ -23,13 +23,15 @@ static const double patience = 0.5;
 struct lud_ranks {
     const lud_ranks_backend *backend;
     int rank, size, place, threads;
-    double deadline; /* others are waited for until then; 0: as long as it takes */
-    bool failed;     /* everybody knows of the last failure */
-    bool broken;     /* an exchange was left: there can be no other, */
-    bool stopped;    /* and it was since a stop was asked for */
-    bool *near;      /* [size] of the first one's machine */
-    int *integers;   /* [4][size]: counts and offsets of what is sent, and of what comes */
-    char *out, *in;  /* [capacity] */
+    double deadline;    /* others are waited for until then; 0: as long as it takes */
+    bool failed;        /* everybody knows of the last failure */
+    bool broken;        /* an exchange was left: there can be no other, */
+    bool stopped;       /* and it was since a stop was asked for */
+    bool *near;         /* [size] of the first one's machine */
+    int *integers;      /* [4][size]: counts and offsets of what is sent, and of what comes */
+    int64_t *numbers;   /* [size] lengths of lists */
+    int64_t most_bytes; /* of one exchange of lists, of all processes together */
+    char *out, *in;     /* [capacity] */
     size_t out_capacity, in_capacity;
     uint64_t bytes, exchanges;
 };
@@ -282,7 +284,9 @@ static lud_status begin(lud_ranks *r, lud_error *error) {
         return lud_fail(error, LUD_ERROR_LIMIT, "%d processes; expected at most %d", r->size, LUD_RANKS_MOST);
     r->integers = calloc(4 * (size_t)r->size, sizeof *r->integers);
     r->near = calloc((size_t)r->size, sizeof *r->near);
-    return r->integers && r->near ? find_place(r, error) : lud_out_of_memory(error);
+    r->numbers = calloc((size_t)r->size, sizeof *r->numbers);
+    r->most_bytes = MOST_BYTES;
+    return r->integers && r->near && r->numbers ? find_place(r, error) : lud_out_of_memory(error);
 }
 
 lud_status lud_ranks_open(lud_ranks **ranks, lud_error *error) {
@@ -304,7 +308,7 @@ void lud_ranks_close(lud_ranks *r, lud_status status) {
         r->backend->abandon(1);
     else if (r->backend)
         r->backend->close();
-    LUD_FREE(r->integers, r->near, r->out, r->in, r);
+    LUD_FREE(r->integers, r->numbers, r->near, r->out, r->in, r);
 }
 
 /* ---- exchanges ---- */
@@ -470,6 +474,46 @@ lud_status lud_ranks_collect(lud_ranks *r, void *items, size_t item_bytes, int64
     return LUD_OK;
 }
 
+/* ---- lists of different length ---- */
+
+/* Items of one process in an exchange of lists, of which there may be several. */
+static int64_t items_at_once(const lud_ranks *r, size_t item_bytes) {
+    const int64_t n = r->most_bytes / r->size / (int64_t)item_bytes;
+    return n > 0 ? n : 1;
+}
+
+/* Of n items those of the exchange that begins with number `done`, in bytes. */
+static int bytes_of_some(int64_t n, int64_t done, int64_t at_once, size_t item_bytes) {
+    const int64_t left = n > done ? n - done : 0;
+    return (int)((left < at_once ? left : at_once) * (int64_t)item_bytes);
+}
+
+/* The same of lists that are too long for one exchange: numbers[size] items. */
+static lud_status join_long_lists(lud_ranks *r, const void *own, size_t item_bytes, char *all,
+                                  lud_error *error) {
+    const int64_t at_once = items_at_once(r, item_bytes);
+    int *counts = r->integers + 2 * r->size;
+    int64_t most = 0;
+    for (int k = 0; k < r->size; k++) most = r->numbers[k] > most ? r->numbers[k] : most;
+    for (int64_t done = 0; done < most; done += at_once) {
+        size_t total = 0;
+        for (int k = 0; k < r->size; k++) {
+            counts[k] = bytes_of_some(r->numbers[k], done, at_once, item_bytes);
+            total += (size_t)counts[k];
+        }
+        LUD_TRY(reserve_both(r, 0, total, error));
+        LUD_TRY(gather(r, (const char *)own + (size_t)done * item_bytes, counts, r->in, error));
+        const char *from = r->in;
+        char *to = all + (size_t)done * item_bytes;
+        for (int k = 0; k < r->size; k++) {
+            memcpy(to, from, (size_t)counts[k]);
+            from += counts[k];
+            to += (size_t)r->numbers[k] * item_bytes;
+        }
+    }
+    return LUD_OK;
+}
+
 lud_status lud_ranks_join_lists(lud_ranks *r, const void *own, int64_t n, size_t item_bytes, void *all,
                                 int64_t capacity, int64_t *n_all, lud_error *error) {
     *n_all = n;
@@ -479,19 +523,79 @@ lud_status lud_ranks_join_lists(lud_ranks *r, const void *own, int64_t n, size_t
         return LUD_OK;
     }
     if (r->broken) return left_already(r, error);
+    LUD_TRY(gather_equal(r, &n, (int)sizeof n, r->numbers, error));
+    *n_all = 0;
+    for (int k = 0; k < r->size; k++) *n_all += r->numbers[k];
+    if (*n_all > capacity) return lud_fail(error, LUD_ERROR_LIMIT, "lists of %lld items", (long long)*n_all);
+    if (*n_all > r->most_bytes / (int64_t)item_bytes) return join_long_lists(r, own, item_bytes, all, error);
     int *counts = r->integers + 2 * r->size;
-    const int bytes = n * (int64_t)item_bytes <= MOST_BYTES ? (int)(n * (int64_t)item_bytes) : -1;
-    int64_t total = 0;
-    bool fits = true;
-    LUD_TRY(gather_equal(r, &bytes, (int)sizeof bytes, counts, error));
-    for (int k = 0; k < r->size; k++) {
-        fits = fits && counts[k] >= 0;
-        total += counts[k];
-    }
-    *n_all = total / (int64_t)item_bytes;
-    if (!fits || total > MOST_BYTES || *n_all > capacity)
-        return lud_fail(error, LUD_ERROR_LIMIT, "lists of %lld items", (long long)*n_all);
+    for (int k = 0; k < r->size; k++) counts[k] = (int)(r->numbers[k] * (int64_t)item_bytes);
     return gather(r, own, counts, all, error);
+}
+
+lud_status lud_ranks_count_lists(lud_ranks *r, const int64_t *begin, int64_t *came, lud_error *error) {
+    came[0] = 0;
+    if (!r) {
+        came[1] = begin[1] - begin[0];
+        return LUD_OK;
+    }
+    if (r->broken) return left_already(r, error);
+    const int size = r->size;
+    int *counts = r->integers, *offsets = r->integers + size;
+    for (int k = 0; k < size; k++) {
+        r->numbers[k] = begin[k + 1] - begin[k];
+        counts[k] = (int)sizeof *came;
+        offsets[k] = k * (int)sizeof *came;
+    }
+    LUD_TRY(wait_for(r, r->backend->exchange(r->numbers, counts, offsets, came + 1, counts, offsets), error));
+    for (int k = 0; k < size; k++) came[k + 1] += came[k];
+    return LUD_OK;
+}
+
+/* One exchange of lists, from item `done` of each on. */
+static lud_status exchange_some(lud_ranks *r, const char *own, const int64_t *begin, size_t item_bytes,
+                                char *all, const int64_t *came, int64_t done, lud_error *error) {
+    const int size = r->size;
+    const int64_t at_once = items_at_once(r, item_bytes);
+    int *to = r->integers, *to_offset = to + size, *from = to + 2 * size, *from_offset = to + 3 * size;
+    size_t out = 0, in = 0;
+    for (int k = 0; k < size; k++) {
+        to[k] = bytes_of_some(begin[k + 1] - begin[k], done, at_once, item_bytes);
+        from[k] = bytes_of_some(came[k + 1] - came[k], done, at_once, item_bytes);
+        to_offset[k] = (int)out;
+        from_offset[k] = (int)in;
+        out += (size_t)to[k];
+        in += (size_t)from[k];
+    }
+    LUD_TRY(reserve_both(r, out, in, error));
+    for (int k = 0; k < size; k++)
+        memcpy(r->out + to_offset[k], own + (size_t)(begin[k] + done) * item_bytes, (size_t)to[k]);
+    r->bytes += out - (size_t)to[r->rank];
+    LUD_TRY(wait_for(r, r->backend->exchange(r->out, to, to_offset, r->in, from, from_offset), error));
+    for (int k = 0; k < size; k++)
+        memcpy(all + (size_t)(came[k] + done) * item_bytes, r->in + from_offset[k], (size_t)from[k]);
+    return LUD_OK;
+}
+
+lud_status lud_ranks_exchange_lists(lud_ranks *r, const void *own, const int64_t *begin, size_t item_bytes,
+                                    void *all, const int64_t *came, lud_error *error) {
+    if (!r) {
+        memcpy(all, (const char *)own + (size_t)begin[0] * item_bytes, (size_t)came[1] * item_bytes);
+        return LUD_OK;
+    }
+    if (r->broken) return left_already(r, error);
+    int64_t longest = 0, most = 0;
+    for (int k = 0; k < r->size; k++)
+        if (begin[k + 1] - begin[k] > longest) longest = begin[k + 1] - begin[k];
+    LUD_TRY(gather_equal(r, &longest, (int)sizeof longest, r->numbers, error));
+    for (int k = 0; k < r->size; k++) most = r->numbers[k] > most ? r->numbers[k] : most;
+    for (int64_t done = 0; done < most; done += items_at_once(r, item_bytes))
+        LUD_TRY(exchange_some(r, own, begin, item_bytes, all, came, done, error));
+    return LUD_OK;
+}
+
+void lud_ranks_limit(lud_ranks *r, int most_bytes) {
+    if (r) r->most_bytes = most_bytes;
 }
 
 /* ---- shares ---- */

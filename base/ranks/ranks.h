@@ -78,10 +78,17 @@ lud_status lud_ranks_complete(lud_ranks *ranks, const lud_ranks_array *arrays, i
 lud_status lud_ranks_collect(lud_ranks *ranks, void *items, size_t item_bytes, int64_t n_items, int n_shares,
                              const bool *there, lud_error *error);
 /* Lists of different length, one behind the other in the order of the processes: `own` of n items becomes
- * all[*n_all], which has room for `capacity` and may be
- * `own` where there is one process; LUD_ERROR_LIMIT when that is too small. */
+ * all[*n_all], which has room for `capacity` and may be `own` where there is one process; LUD_ERROR_LIMIT
+ * when that is too small. */
 lud_status lud_ranks_join_lists(lud_ranks *ranks, const void *own, int64_t n, size_t item_bytes, void *all,
                                 int64_t capacity, int64_t *n_all, lud_error *error);
+/* A list for each process: items begin[k] .. begin[k + 1] of `own` go to process k (begin[size + 1]). First
+ * came[size + 1] says where those of process k will begin in what comes; then all[came[size]] is filled. */
+lud_status lud_ranks_count_lists(lud_ranks *ranks, const int64_t *begin, int64_t *came, lud_error *error);
+lud_status lud_ranks_exchange_lists(lud_ranks *ranks, const void *own, const int64_t *begin,
+                                    size_t item_bytes, void *all, const int64_t *came, lud_error *error);
+/* For tests: exchanges of lists are cut where they have more bytes. */
+void lud_ranks_limit(lud_ranks *ranks, int most_bytes);
 
 /* Shares are the parts that a sum is cut into, however many processes compute them. Share s of `n_shares` has
  * items lud_share_begin(n_items, n_shares, s) up to that of s + 1. */

@@ -189,30 +189,114 @@ typedef struct found {
     uint64_t n_states, n_transitions, n_terminal;
 } found;
 
-/* The level that all processes have found together becomes the level in hand of each. */
-static lud_status join_lists(finder *f, const found *all, int size) {
-    size_t *begin = malloc(((size_t)size + 1) * sizeof *begin);
-    if (!begin) return out_of_memory(f);
+/* Where the level in hand is cut: process k owns the states from cuts[k] up to cuts[k + 1] in the order of
+ * their bytes, about as many as the others. Samples of what each has found say where; the joined level does
+ * not depend on it. cuts[size][state_bytes], of which the first is not read. */
+static lud_status choose_cuts(finder *f, const found *all, int size, uint8_t *cuts) {
+    enum { SAMPLES = 256 };
+    const size_t bytes = f->state_bytes;
+    size_t *begin = calloc((size_t)size + 1, sizeof *begin);
+    for (int k = 0; begin && k < size; k++)
+        begin[k + 1] = begin[k] + (all[k].n_states < SAMPLES ? all[k].n_states : SAMPLES);
+    const size_t n = begin ? begin[size] : 0;
+    uint8_t *own = malloc(SAMPLES * bytes), *samples = malloc(n * bytes + 1),
+            *scratch = malloc(n * bytes + 1), *sorted = NULL;
+    lud_status status = begin && own && samples && scratch ? LUD_OK : out_of_memory(f);
+    status = lud_ranks_agree(f->options->ranks, status, f->error);
+    const size_t n_own = f->n_current < SAMPLES ? f->n_current : SAMPLES;
+    int64_t n_all;
+    for (size_t i = 0; i < n_own && !status; i++)
+        memcpy(own + i * bytes, f->current + i * f->n_current / n_own * bytes, bytes);
+    if (!status)
+        status = lud_ranks_join_lists(f->options->ranks, own, (int64_t)n_own, bytes, samples, (int64_t)n,
+                                      &n_all, f->error);
+    const size_t n_sorted = status ? 0 : lud_state_merge(samples, scratch, bytes, begin, size, &sorted);
+    for (size_t k = 1; k < (size_t)size && n_sorted; k++)
+        memcpy(cuts + k * bytes, sorted + k * n_sorted / (size_t)size * bytes, bytes);
+    LUD_FREE(begin, own, samples, scratch);
+    return status;
+}
+
+/* The first state of the level in hand that is not below `state`. */
+static int64_t place_of(const finder *f, const uint8_t *state) {
+    uint64_t low = 0, high = f->n_current;
+    while (low < high) {
+        const uint64_t middle = low + (high - low) / 2;
+        if (memcmp(f->current + middle * f->state_bytes, state, f->state_bytes) < 0)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return (int64_t)low;
+}
+
+/* What all have found of the states that this process owns becomes its level in hand. */
+static lud_status take_own(finder *f, const uint8_t *cuts, int64_t *begin, int64_t *came, size_t *lists,
+                           int size) {
+    lud_ranks *ranks = f->options->ranks;
     begin[0] = 0;
-    for (int k = 0; k < size; k++) begin[k + 1] = begin[k] + all[k].n_states;
-    const size_t n = begin[size], bytes = n * f->state_bytes;
+    for (int k = 1; k < size; k++) begin[k] = place_of(f, cuts + (size_t)k * f->state_bytes);
+    begin[size] = (int64_t)f->n_current;
+    LUD_TRY(lud_ranks_count_lists(ranks, begin, came, f->error));
+    const size_t bytes = (size_t)came[size] * f->state_bytes;
     lud_status status = keep_within(f, bytes_held(f) + 2 * bytes);
     uint8_t *states = status ? NULL : malloc(bytes + 1), *scratch = status ? NULL : malloc(bytes + 1),
             *merged = NULL;
     if (!status && (!states || !scratch)) status = out_of_memory(f);
-    status = lud_ranks_agree(f->options->ranks, status, f->error);
-    int64_t n_all;
+    status = lud_ranks_agree(ranks, status, f->error);
     if (!status)
-        status = lud_ranks_join_lists(f->options->ranks, f->current, (int64_t)f->n_current, f->state_bytes,
-                                      states, (int64_t)n, &n_all, f->error);
+        status = lud_ranks_exchange_lists(ranks, f->current, begin, f->state_bytes, states, came, f->error);
     if (!status) {
+        for (int k = 0; k <= size; k++) lists[k] = (size_t)came[k];
         free(f->current);
-        f->n_current = lud_state_merge(states, scratch, f->state_bytes, begin, size, &merged);
+        f->n_current = lud_state_merge(states, scratch, f->state_bytes, lists, size, &merged);
         f->current = merged;
     }
     if (states != merged) free(states);
     if (scratch != merged) free(scratch);
-    free(begin);
+    return status;
+}
+
+/* What all processes own, in their order, becomes the level in hand of each. */
+static lud_status join_owned(finder *f) {
+    lud_ranks *ranks = f->options->ranks;
+    const int size = lud_ranks_size(ranks);
+    const int64_t own = (int64_t)f->n_current;
+    int64_t *of_all = malloc((size_t)size * sizeof *of_all), n_processes, n = 0;
+    lud_status status = lud_ranks_agree(ranks, of_all ? LUD_OK : out_of_memory(f), f->error);
+    if (!status)
+        status = lud_ranks_join_lists(ranks, &own, 1, sizeof own, of_all, size, &n_processes, f->error);
+    for (int k = 0; k < size && !status; k++) n += of_all[k];
+    free(of_all);
+    if (!status) status = keep_within(f, bytes_held(f) + (uint64_t)n * f->state_bytes);
+    uint8_t *states = status ? NULL : malloc((size_t)n * f->state_bytes + 1);
+    if (!status && !states) status = out_of_memory(f);
+    status = lud_ranks_agree(ranks, status, f->error);
+    if (!status)
+        status = lud_ranks_join_lists(ranks, f->current, own, f->state_bytes, states, n, &n, f->error);
+    if (status) {
+        free(states);
+        return status;
+    }
+    free(f->current);
+    f->current = states;
+    f->n_current = (uint64_t)n;
+    return LUD_OK;
+}
+
+/* The level that all processes have found together becomes the level in hand of each: every process joins
+ * what was found of the states that it owns, and then all have everything. */
+static lud_status join_lists(finder *f, const found *all, int size) {
+    const size_t n = (size_t)size;
+    uint8_t *cuts = calloc(n, f->state_bytes);
+    int64_t *begin = calloc(n + 1, sizeof *begin), *came = calloc(n + 1, sizeof *came);
+    size_t *lists = calloc(n + 1, sizeof *lists);
+    lud_status status = cuts && begin && came && lists ? LUD_OK : out_of_memory(f);
+    status = lud_ranks_agree(f->options->ranks, status, f->error);
+    if (!status) status = choose_cuts(f, all, size, cuts);
+    if (!status) status = take_own(f, cuts, begin, came, lists, size);
+    if (!status) status = join_owned(f);
+    LUD_FREE(cuts, begin, came, lists);
     return status;
 }
 
@@ -237,13 +321,17 @@ static lud_status join_level(finder *f, uint64_t n_transitions, uint64_t n_termi
     return status;
 }
 
-/* Whether all states of the level say the step that comes next: then none of them is in another level. */
+/* Whether all states of the level say the step that comes next: then none of them is in another level. Each
+ * process looks at a stretch. */
 static lud_status check_step(finder *f) {
     const lud_model *model = f->model;
+    const int rank = lud_ranks_rank(f->options->ranks), size = lud_ranks_size(f->options->ranks);
+    const uint64_t own = (uint64_t)lud_share_begin((int64_t)f->n_current, size, rank),
+                   end = (uint64_t)lud_share_begin((int64_t)f->n_current, size, rank + 1);
     const int step = f->levels->n == 0 ? model->world->elapsed(model, f->current) : f->step + 1;
     int wrong = 0;
 #pragma omp parallel for schedule(static) num_threads(f->n_threads) reduction(| : wrong)
-    for (uint64_t i = 0; i < f->n_current; i++)
+    for (uint64_t i = own; i < end; i++)
         wrong |= model->world->elapsed(model, f->current + i * f->state_bytes) != step;
     f->step = step;
     if (!wrong) return LUD_OK;

@@ -193,6 +193,51 @@ static int check_left_alone(void) {
     return 0;
 }
 
+static const char *letters(int a, int b, int c) {
+    static char three[3];
+    three[0] = (char)('a' + a);
+    three[1] = (char)('a' + b);
+    three[2] = (char)('a' + c);
+    return three;
+}
+
+/* Process r has r + k + shift items for process k, of three bytes each, however they are cut. */
+static int check_exchanged_lists(lud_ranks *ranks, int shift) {
+    const int size = lud_ranks_size(ranks), rank = lud_ranks_rank(ranks);
+    lud_error error = {0};
+    int64_t begin[5] = {0}, came[5] = {-1, -1, -1, -1, -1}, n = 0, n_all = 0;
+    char own[128][3], got[128][3], all[512][3];
+    for (int k = 0; k < size; k++, begin[k] = n)
+        for (int i = 0; i < rank + k + shift; i++, n++) memcpy(own[n], letters(rank, k, i), 3);
+    if (lud_ranks_count_lists(ranks, begin, came, &error)) return 8;
+    for (int k = 0, at = 0; k <= size; at += rank + k++ + shift)
+        if (came[k] != at) return 8;
+    if (lud_ranks_exchange_lists(ranks, own, begin, 3, got, came, &error)) return 8;
+    for (int k = 0; k < size; k++)
+        for (int i = 0; i < rank + k + shift; i++)
+            if (memcmp(got[came[k] + i], letters(k, rank, i), 3) != 0) return 8;
+    if (lud_ranks_join_lists(ranks, own, n, 3, all, 512, &n_all, &error)) return 8;
+    int64_t at = 0;
+    for (int r = 0; r < size; r++)
+        for (int k = 0; k < size; k++)
+            for (int i = 0; i < r + k + shift; i++)
+                if (memcmp(all[at++], letters(r, k, i), 3) != 0) return 8;
+    return n_all == at ? 0 : 8;
+}
+
+/* In one piece, in pieces of some items and of one. */
+static int check_long_lists(lud_ranks *ranks) {
+    static const int most[] = {1 << 20, 40, 1};
+    int failed = 0;
+    for (int i = 0; i < 3 && !failed; i++)
+        for (int shift = 0; shift < 8 && !failed; shift += 7) {
+            lud_ranks_limit(ranks, most[i]);
+            failed = check_exchanged_lists(ranks, shift);
+        }
+    lud_ranks_limit(ranks, 1 << 30);
+    return failed;
+}
+
 static int check_words(lud_ranks *ranks) {
     const int size = lud_ranks_size(ranks), rank = lud_ranks_rank(ranks);
     lud_error error = {0};
@@ -225,6 +270,7 @@ static int check_all(int expected) {
     if (!failed) failed = check_words(ranks);
     if (!failed) failed = check_arrays(ranks);
     if (!failed) failed = check_lists(ranks);
+    if (!failed) failed = check_long_lists(ranks);
     if (!failed) failed = check_divided(ranks);
     if (!failed) failed = check_sums(ranks);
     lud_ranks_close(ranks, failed ? LUD_ERROR_NUMERIC : LUD_OK);
