@@ -323,9 +323,32 @@ static void test_what_disagrees_is_told(void **state) {
     lud_data_set_close(set);
 }
 
+/* Episodes of others are known by the name of their file and their number in it, wherever it lies: no two of
+ * a file, or of files with other names, are the same. */
+static void test_episodes_are_told_apart(void **state) {
+    (void)state;
+    enum { EPISODES = 5, FILES = 3 };
+    static const char *const names[FILES] = {"first.hdf5", "second.hdf5", "elsewhere/first.hdf5"};
+    const making m = {.continuous = true};
+    uint64_t hash[FILES][EPISODES];
+    lud_error error = {0};
+    if (lud_folder_make(recording_path("elsewhere"), &error)) fail_msg("%s", error.text);
+    for (int f = 0; f < FILES; f++) {
+        make(names[f], &m, EPISODES);
+        lud_data_set *set = recording_open(names[f]);
+        for (int64_t e = 0; e < EPISODES; e++) hash[f][e] = lud_data_set_episode_hash(set, e);
+        lud_data_set_close(set);
+    }
+    for (int a = 0; a < 2 * EPISODES; a++)
+        for (int b = 0; b < a; b++)
+            assert_true(hash[a / EPISODES][a % EPISODES] != hash[b / EPISODES][b % EPISODES]);
+    assert_memory_equal(hash[0], hash[2], sizeof hash[0]);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_spaces_come_as_they_are), cmocka_unit_test(test_numbers_come_as_they_are),
-        cmocka_unit_test(test_metadata), cmocka_unit_test(test_what_disagrees_is_told)};
+        cmocka_unit_test(test_metadata), cmocka_unit_test(test_what_disagrees_is_told),
+        cmocka_unit_test(test_episodes_are_told_apart)};
     return cmocka_run_group_tests(tests, NULL, tear_down);
 }
