@@ -118,6 +118,39 @@ static void schedules_act(void **state) {
     drop(&t);
 }
 
+/* Validation queries are ranked every so many iterations and behind the last one; the best so far is the best
+ * of those and of the ranking before the first. */
+static void rankings_come_when_they_are_due(void **state) {
+    (void)state;
+    static const int every[] = {0, 4};
+    for (int k = 0; k < 2; k++) {
+        char text[64];
+        const char *set[N_SMALL + 1];
+        memcpy(set, small, sizeof small);
+        snprintf(text, sizeof text, "learner.evaluation.every=%d", every[k]);
+        set[N_SMALL] = text;
+        trained t = make(set, N_SMALL + 1);
+        const lud_proof_learner_state *p = (const lud_proof_learner_state *)t.learner;
+        const int mrr = column(t.learner, "valid/mrr"), best = column(t.learner, "valid/best_mrr");
+        const int n_iterations = (int)t.learner->n_iterations;
+        double highest = -1.0;
+        for (int i = 1; i <= n_iterations; i++) {
+            double row[64];
+            for (int c = 0; c < 64; c++) row[c] = NAN;
+            assert_int_equal(t.learner->kind->iterate(t.learner, row, NULL), LUD_OK);
+            const bool due = i == n_iterations || (every[k] > 0 && i % every[k] == 0);
+            if (i == 1) highest = p->best_mrr; /* of what nothing had been learned by */
+            assert_true(highest >= 0.0);
+            assert_int_equal(!isnan(row[mrr]), due);
+            assert_int_equal(!isnan(row[best]), due);
+            if (!due) continue;
+            highest = fmax(highest, row[mrr]);
+            assert_true(row[best] == highest);
+        }
+        drop(&t);
+    }
+}
+
 /* The sum of gradients, and so everything learned, does not depend on the size of chunks beyond rounding. */
 static void chunks_do_not_matter(void **state) {
     (void)state;
@@ -692,6 +725,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(resume_equals_no_interruption),
         cmocka_unit_test(schedules_act),
+        cmocka_unit_test(rankings_come_when_they_are_due),
         cmocka_unit_test(chunks_do_not_matter),
         cmocka_unit_test(ranks_follow_the_rule),
         cmocka_unit_test(ranking_equals_naive),
