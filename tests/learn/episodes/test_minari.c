@@ -216,6 +216,16 @@ static void test_spaces_come_as_they_are(void **state) {
     }
 }
 
+/* What was not recorded is not known of what was made of it: how likely actions were is no number. */
+static void expect_unknown(lud_data_set *set, int64_t k) {
+    const int n = (int)lud_data_set_episode(set, k)->length;
+    float log_probs[16];
+    lud_error error = {0};
+    assert_true(lud_data_set_has(set, LUD_DATA_LOG_PROBS, 0) && n <= 16);
+    assert_int_equal(lud_data_set_read(set, LUD_DATA_LOG_PROBS, 0, k, 0, n, log_probs, &error), LUD_OK);
+    for (int t = 0; t < n; t++) assert_true(isnan(log_probs[t]));
+}
+
 static void test_numbers_come_as_they_are(void **state) {
     (void)state;
     for (int kind = 0; kind < 16; kind++) {
@@ -241,6 +251,7 @@ static void test_numbers_come_as_they_are(void **state) {
         assert_false(lud_data_set_has(set, m.continuous ? LUD_DATA_DISCRETE : LUD_DATA_CONTINUOUS, 0));
         assert_true(lud_data_set_has(set, LUD_DATA_REWARDS, 0));
         assert_false(lud_data_set_has(set, LUD_DATA_STATES, 0));
+        for (int64_t k = 0; k < PLAYED; k++) expect_unknown(set, k);
         for (int64_t k = 0, first = 0; k < PLAYED; first += LENGTH + k, k++)
             if (m.as_many_frames) /* what follows the last action is not known */
                 assert_int_equal(lud_data_set_episode(set, k)->length, LENGTH + k - 1);
