@@ -234,6 +234,51 @@ static void test_sums(void **state) {
         }
 }
 
+/* What is predicted follows from the sample alone, and of what was done between two frames from the two:
+ * whoever else is in the minibatch. */
+static void test_predictions_are_of_samples(void **state) {
+    (void)state;
+    enum { ROWS = 20 };
+    bed b = open_bed("discrete", choices_file,
+                     "steps: 1, windows: {horizon: 3}, summary: {weight: 1}, pairs: {weight: 1, prob: 1}", 1);
+    minibatch m;
+    minibatch_open(&m, &b, ROWS);
+    const lud_nn *nn = m.networks.base->actor.nn;
+    const int64_t width = m.networks.width, of_actions = m.networks.horizon * width;
+    static float actions[ROWS * 3 * 8], summary[ROWS * 8], pairs[ROWS * 8];
+    assert_true(width <= 8);
+    for (int alone = 0; alone < 2; alone++) {
+        const int64_t n = alone ? 1 : ROWS;
+        for (int i = 0; i < ROWS; i += (int)n) {
+            for (int k = i; k < i + n; k++) { /* no last step, which has no frame but its own behind it */
+                m.batch.track[k - i] = k;
+                m.batch.step[k - i] = (5 * k) % 11;
+            }
+            lud_clone_batch_make(&m.batch, n, true);
+            assert_int_equal(m.batch.n_pairs, n);
+            lud_clone_networks_forward(&m.networks, m.batch.n_pairs, false);
+            const struct {
+                int value;
+                float *all;
+                int64_t width;
+            } parts[] = {{m.networks.actions, actions, of_actions},
+                         {m.networks.summary, summary, width},
+                         {m.networks.pairs, pairs, width}};
+            for (size_t p = 0; p < sizeof parts / sizeof *parts; p++) {
+                const float *found = lud_nn_value(nn, parts[p].value);
+                float *kept = parts[p].all + i * parts[p].width;
+                for (int64_t j = 0; j < n * parts[p].width; j++)
+                    if (alone)
+                        assert_true(fabsf(found[j] - kept[j]) <= 1e-5f * (1 + fabsf(kept[j])));
+                    else
+                        kept[j] = found[j];
+            }
+        }
+    }
+    minibatch_close(&m);
+    close_bed(&b);
+}
+
 /* ---- choices that there are not ---- */
 
 #define TRIBES                                                                                               \
@@ -349,6 +394,7 @@ int main(void) {
         cmocka_unit_test(test_aligned_data_forget),
         cmocka_unit_test(test_numbers_are_normalised_by_what_is_learned_from),
         cmocka_unit_test(test_sums),
+        cmocka_unit_test(test_predictions_are_of_samples),
         cmocka_unit_test(test_only_what_there_is),
     };
     return cmocka_run_group_tests(tests, clone_set_up, clone_tear_down);
