@@ -40,6 +40,22 @@ static void scripts_are_imitated(void **state) {
     assert_true(share_of_two("learning_rate: 0", 1) < 0.6);
 }
 
+/* Whoever is imitated begins anew with each episode: a script that ends with it is acted from its first line
+ * again. */
+static void imitated_episodes_begin_anew(void **state) {
+    (void)state;
+    support_ticks s = support_ticks_open(AGENTS, TEAMS, ENVS,
+                                         "imitation: {ticks: 40, policies: {other: {type: script, actions: "
+                                         "[two, one, three, one, one, one, one, "
+                                         "one, one]}}}");
+    for (int t = 0; t < 4 * SUPPORT_STEPS; t++) {
+        support_ticks_run(&s, 1);
+        const int step = t % SUPPORT_STEPS, choice = step == 0 ? 1 : step == 2 ? 2 : 0;
+        near(support_ticks_share(&s, choice), 1, 0);
+    }
+    support_ticks_close(&s);
+}
+
 /* Who takes part in the tick of this number, in all environments. */
 static int present(int tick) {
     int n = 0;
@@ -193,7 +209,8 @@ static void values_have_the_loss_that_is_said(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(scripts_are_imitated), cmocka_unit_test(imitation_is_told_of),
-        cmocka_unit_test(chances_are_of_what_there_is), cmocka_unit_test(values_have_the_loss_that_is_said)};
+        cmocka_unit_test(scripts_are_imitated), cmocka_unit_test(imitated_episodes_begin_anew),
+        cmocka_unit_test(imitation_is_told_of), cmocka_unit_test(chances_are_of_what_there_is),
+        cmocka_unit_test(values_have_the_loss_that_is_said)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
