@@ -1,5 +1,5 @@
-/* Evaluations of ticks: the same episodes as their policy has in a run of its own, and as many as were asked
- * for. */
+/* Stepping in ticks: who idles, sums of episodes, the time that it takes; evaluations, which are the same
+ * episodes as their policy has in a run of its own, and as many as were asked for. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -10,10 +10,72 @@
 #include <cmocka.h>
 
 #include "agents/rollout.h"
+#include "base/clock.h"
 #include "learn/ticks/evaluation.h"
 #include "learn/ticks/support_ticks.h"
 
 enum { AGENTS = 12, TEAMS = 3, ENVS = 2, COMPONENTS = 2 };
+
+/* ---- episodes in progress ---- */
+
+/* Sums of episodes begin anew for every team, component and measure, and nothing behind them is touched. */
+static void sums_of_episodes_begin_anew(void **state) {
+    (void)state;
+    enum { N_TEAMS = 3, N_COMPONENTS = 2, N_MEASURES = 4 };
+    double teams[N_TEAMS + 1], components[N_COMPONENTS + 1], measures[N_MEASURES + 1];
+    lud_model model = {
+        .layout = {.n_teams = N_TEAMS, .n_components = N_COMPONENTS, .n_measures = N_MEASURES}};
+    lud_batch batch = {.model = &model};
+    for (int n_teams = 0; n_teams <= N_TEAMS; n_teams++) {
+        for (int k = 0; k <= N_TEAMS; k++) teams[k] = 7;
+        for (int k = 0; k <= N_COMPONENTS; k++) components[k] = 7;
+        for (int k = 0; k <= N_MEASURES; k++) measures[k] = 7;
+        model.layout.n_teams = n_teams;
+        lud_tick_stepping s = {.batch = &batch, .episodes = {3, 2, 1, teams, components, measures}};
+        lud_tick_clear_episodes(&s);
+        assert_true(s.episodes.n == 0 && s.episodes.returns == 0 && s.episodes.ended == 0);
+        const int all = n_teams > 0 ? n_teams : 1; /* without teams all are one */
+        for (int k = 0; k <= N_TEAMS; k++) assert_true(teams[k] == (k < all ? 0 : 7));
+        for (int k = 0; k <= N_COMPONENTS; k++) assert_true(components[k] == (k < N_COMPONENTS ? 0 : 7));
+        for (int k = 0; k <= N_MEASURES; k++) assert_true(measures[k] == (k < N_MEASURES ? 0 : 7));
+    }
+}
+
+/* The choice that does nothing, whichever it is; the first where there is none. */
+static void the_idle_do_nothing(void **state) {
+    (void)state;
+    static const int idle[] = {0, 1, 7, -1};
+    const lud_layout layout = {.n_agents = 4, .idle = idle}, none = {.n_agents = 4};
+    static const int expected[] = {0, 1, 7, 0};
+    for (int i = 0; i < 4; i++) {
+        assert_int_equal(lud_tick_idle(&layout, i), expected[i]);
+        assert_int_equal(lud_tick_idle(&none, i), 0);
+    }
+}
+
+/* Stages of a tick take no more time than the iteration, in each of several. */
+static void times_are_of_the_iteration(void **state) {
+    (void)state;
+    enum { TICKS = 20 };
+    support_ticks s = support_ticks_open(AGENTS, TEAMS, ENVS, "ticks: 100, ticks_per_iteration: 20");
+    lud_learner *l = &s.learner->base;
+    for (int i = 0; i < 5; i++) {
+        double row[LUD_TICK_COLUMNS + 32], sum = 0;
+        lud_error error = {0};
+        const double began = lud_clock_seconds();
+        if (l->kind->iterate(l, row, &error)) fail_msg("%s", error.text);
+        const double took = lud_clock_seconds() - began;
+        for (int k = 0; k < LUD_TICK_STAGES; k++) {
+            assert_true(row[LUD_TICK_ACT_TIME + k] >= 0);
+            sum += TICKS * row[LUD_TICK_ACT_TIME + k] / 1000;
+        }
+        assert_true(sum > 0 && sum <= took);
+        assert_true(row[LUD_TICK_SPEED] >= TICKS * ENVS / took);
+    }
+    support_ticks_close(&s);
+}
+
+/* ---- evaluations ---- */
 
 /* What an evaluation tells of, added up from the policy of the learner's checkpoint in a run of its own. */
 typedef struct expected {
@@ -88,6 +150,8 @@ static void evaluations_are_runs(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(evaluations_are_runs)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_idle_do_nothing), cmocka_unit_test(sums_of_episodes_begin_anew),
+        cmocka_unit_test(times_are_of_the_iteration), cmocka_unit_test(evaluations_are_runs)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
