@@ -128,6 +128,11 @@ static void words_of_texts(void **state) {
         assert_int_equal(v.counts[k], 1);
     }
     lud_vocabulary_free(&v);
+    lud_vocabulary_read(&v, "one two", 5); /* what is behind that is not read */
+    assert_int_equal(v.n, 2);
+    assert_string_equal(v.words[0], "one");
+    assert_string_equal(v.words[1], " t");
+    lud_vocabulary_free(&v);
 }
 
 static char *read_golden(lud_arena *arena, const char *name, size_t *length) {

@@ -537,6 +537,31 @@ static void rollouts_end_with_values(void **state) {
     drop(&t);
 }
 
+/* The policy tells of a state what a rollout finds that is worth, whatever was asked before. */
+static void policies_tell_values_of_rollouts(void **state) {
+    (void)state;
+    trained t = make(small, N_SMALL);
+    lud_proof_learner_state *p = (lud_proof_learner_state *)t.learner;
+    lud_error error = {0};
+    lud_policy *policy;
+    double told[32];
+    assert_int_equal(p->n_envs, 32);
+    if (t.learner->kind->policy(t.learner, &policy, &error)) fail_msg("%s", error.text);
+    for (int i = 0; i < p->n_envs; i++) {
+        const uint8_t *here = p->batch->states + (size_t)i * t.model->model.layout.state_bytes;
+        assert_true(lud_policy_value(policy, here, 0, &told[i]));
+    }
+    lud_proof_ppo_rollout(t.learner);
+    int different = 0;
+    for (int i = 0; i < p->n_envs; i++) {
+        assert_float_equal(p->value[i], (float)told[i], 1e-5f);
+        different += p->value[i] != p->value[0];
+    }
+    assert_true(different > 0);
+    lud_policy_destroy(policy);
+    drop(&t);
+}
+
 /* What a learner's first iteration tells of its episodes, and what they came to one by one. */
 typedef struct told {
     double row[64];
@@ -733,6 +758,7 @@ int main(void) {
         cmocka_unit_test(best_first_is_best),
         cmocka_unit_test(without_giving_up),
         cmocka_unit_test(rollouts_end_with_values),
+        cmocka_unit_test(policies_tell_values_of_rollouts),
         cmocka_unit_test(episodes_are_told_of),
         cmocka_unit_test(rankings_are_summed_up),
         cmocka_unit_test(the_worst_rank_is_a_rank),
