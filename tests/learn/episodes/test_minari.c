@@ -334,6 +334,83 @@ static void test_what_disagrees_is_told(void **state) {
     lud_data_set_close(set);
 }
 
+/* Extents of an array of a group, [4]; returns how many. */
+static int extents_of(hid_t group, const char *name, hsize_t *extents) {
+    const hid_t array = H5Dopen2(group, name, H5P_DEFAULT);
+    if (array < 0) fail_msg("no %s", name);
+    const hid_t space = H5Dget_space(array);
+    const int rank = H5Sget_simple_extent_ndims(space);
+    assert_in_range(rank, 1, 4);
+    H5Sget_simple_extent_dims(space, extents, NULL);
+    H5Sclose(space);
+    H5Dclose(array);
+    return rank;
+}
+
+/* Fails unless the array has `n` rows, for each agent where there are several, of these extents. */
+static void expect_extents(hid_t group, const char *name, hsize_t n, int n_agents, int rank,
+                           const int *dimensions) {
+    hsize_t found[4];
+    const int n_found = extents_of(group, name, found), first = n_agents > 1 ? 2 : 1;
+    assert_int_equal(n_found, first + rank);
+    assert_int_equal(found[0], n);
+    if (n_agents > 1) assert_int_equal(found[1], n_agents);
+    for (int d = 0; d < rank; d++) assert_int_equal(found[first + d], dimensions[d]);
+}
+
+/* What Minari reads of a recording has a row a step, for each agent where there are several, and the numbers
+ * that are read otherwise. */
+static void test_recordings_as_minari_sees_them(void **state) {
+    (void)state;
+    static const char *const worlds[] = {"particle/simple.yaml", "particle/simple_spread.yaml"};
+    for (int several = 0; several < 2; several++) {
+        recording_make(&(recording_call){worlds[several], "views.h5", 2, 3, 1, 9, true, true});
+        lud_data_set *set = recording_open("views.h5");
+        const lud_data_info *info = lud_data_set_info(set);
+        const int n_agents = info->n_agents;
+        assert_int_equal(n_agents > 1, several);
+        for (int64_t k = 0; k < info->n_episodes; k++) {
+            const int length = lud_data_set_episode(set, k)->length;
+            float *rewards = calloc((size_t)(length * n_agents), sizeof *rewards),
+                  *viewed = calloc((size_t)(length * n_agents), sizeof *viewed);
+            int32_t *choices = calloc((size_t)(length * n_agents), sizeof *choices),
+                    *chosen = calloc((size_t)(length * n_agents), sizeof *chosen);
+            lud_error error = {0};
+            char name[64];
+            if (lud_data_set_read(set, LUD_DATA_REWARDS, 0, k, 0, length, rewards, &error) ||
+                lud_data_set_read(set, LUD_DATA_DISCRETE, 0, k, 0, length, choices, &error))
+                fail_msg("%s", error.text);
+            const hid_t file = H5Fopen(recording_path("views.h5"), H5F_ACC_RDONLY, H5P_DEFAULT);
+            snprintf(name, sizeof name, "episode_%d", (int)k);
+            const hid_t episode = H5Gopen2(file, name, H5P_DEFAULT);
+            assert_true(episode >= 0);
+            expect_extents(episode, "rewards", (hsize_t)length, n_agents, 0, NULL);
+            expect_extents(episode, "actions", (hsize_t)length, n_agents, 0, NULL);
+            for (int p = 0; p < info->n_parts; p++) {
+                const lud_observation_part *part = &info->parts[p];
+                snprintf(name, sizeof name, "observations/%s", part->name);
+                expect_extents(episode, name, (hsize_t)length + 1, part->per_agent ? n_agents : 1,
+                               part->n_dimensions, part->dimensions);
+            }
+            const hid_t of_rewards = H5Dopen2(episode, "rewards", H5P_DEFAULT),
+                        of_actions = H5Dopen2(episode, "actions", H5P_DEFAULT);
+            assert_true(H5Dread(of_rewards, H5T_NATIVE_FLOAT, H5S_ALL, H5S_ALL, H5P_DEFAULT, viewed) >= 0);
+            assert_true(H5Dread(of_actions, H5T_NATIVE_INT32, H5S_ALL, H5S_ALL, H5P_DEFAULT, chosen) >= 0);
+            H5Dclose(of_rewards);
+            H5Dclose(of_actions);
+            H5Gclose(episode);
+            H5Fclose(file);
+            assert_memory_equal(rewards, viewed, (size_t)(length * n_agents) * sizeof *rewards);
+            assert_memory_equal(choices, chosen, (size_t)(length * n_agents) * sizeof *choices);
+            free(rewards);
+            free(viewed);
+            free(choices);
+            free(chosen);
+        }
+        lud_data_set_close(set);
+    }
+}
+
 /* Episodes of others are known by the name of their file and their number in it, wherever it lies: no two of
  * a file, or of files with other names, are the same. */
 static void test_episodes_are_told_apart(void **state) {
@@ -357,9 +434,11 @@ static void test_episodes_are_told_apart(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_spaces_come_as_they_are), cmocka_unit_test(test_numbers_come_as_they_are),
-        cmocka_unit_test(test_metadata), cmocka_unit_test(test_what_disagrees_is_told),
-        cmocka_unit_test(test_episodes_are_told_apart)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_spaces_come_as_they_are),
+                                       cmocka_unit_test(test_numbers_come_as_they_are),
+                                       cmocka_unit_test(test_metadata),
+                                       cmocka_unit_test(test_what_disagrees_is_told),
+                                       cmocka_unit_test(test_recordings_as_minari_sees_them),
+                                       cmocka_unit_test(test_episodes_are_told_apart)};
     return cmocka_run_group_tests(tests, NULL, tear_down);
 }
