@@ -2,7 +2,7 @@
 # Those that share memory between threads; `make test-threads` runs them under the thread sanitizer.
 set(ludus_thread_tests
   kernels/test_math kernels/test_operations learn/empo/test_empo_async learn/empo/exact/test_exact
-  learn/episodes/test_sampler learn/mappo/test_mad learn/nn/test_nn learn/store/test_checkpoint learn/test_train
+  learn/episodes/test_sampler learn/mappo/test_mad learn/nn/test_init learn/nn/test_nn learn/store/test_checkpoint learn/test_train
   library/test_handles_in_threads sim/particle/test_particle_properties sim/proof/test_proof_batch sim/test_batch
   sim/test_statespace)
 

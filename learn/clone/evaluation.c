@@ -43,7 +43,8 @@ lud_status lud_clone_evaluation_open(const lud_clone_options *options, const lud
     const size_t words = (size_t)(n * e->networks.horizon * e->networks.width);
     e->values = calloc(words, sizeof *e->values);
     e->target = calloc(words, sizeof *e->target);
-    if (!e->values || !e->target) return lud_no_memory(error, "an evaluation");
+    e->log_std = calloc((size_t)e->networks.width, sizeof *e->log_std);
+    if (!e->values || !e->target || !e->log_std) return lud_no_memory(error, "an evaluation");
     return LUD_OK;
 }
 
@@ -53,6 +54,7 @@ void lud_clone_evaluation_close(lud_clone_evaluation *e) {
     lud_clone_networks_close(&e->networks);
     free(e->values);
     free(e->target);
+    free(e->log_std);
     *e = (lud_clone_evaluation){0};
 }
 
@@ -106,8 +108,7 @@ static double log_density_of(int64_t n, const float *mean, const double *log_std
 }
 
 /* Position k of sample i: adds to what stands for the next action, or for later ones. */
-static void judge_position(lud_clone_evaluation *e, int64_t i, int64_t k, const double *log_std,
-                           held_out *h) {
+static void judge_position(lud_clone_evaluation *e, int64_t i, int64_t k, held_out *h) {
     const lud_layout *layout = &e->scenario->model->layout;
     const int64_t width = e->networks.width, at = i * e->networks.horizon + k;
     const float *out = e->values + at * width;
@@ -122,7 +123,7 @@ static void judge_position(lud_clone_evaluation *e, int64_t i, int64_t k, const 
             log_prob_of(layout->actions[e->batch.agent[i]].n_discrete, out, allowed, choice, &likeliest);
         hit = likeliest;
     } else {
-        log_prob = log_density_of(width, out, log_std, e->target + at * width, &hit);
+        log_prob = log_density_of(width, out, e->log_std, e->target + at * width, &hit);
     }
     h->n += k == 0;
     h->n_later += k > 0;
@@ -143,7 +144,7 @@ static void judge_sums(lud_clone_evaluation *e, int value, const lud_clone_array
     *count += (double)n;
 }
 
-static void judge_batch(lud_clone_evaluation *e, int64_t n, const double *log_std, held_out *h) {
+static void judge_batch(lud_clone_evaluation *e, int64_t n, held_out *h) {
     const lud_clone_options *o = e->options;
     lud_clone_batch *b = &e->batch;
     const int64_t horizon = e->networks.horizon, width = e->networks.width;
@@ -154,7 +155,7 @@ static void judge_batch(lud_clone_evaluation *e, int64_t n, const double *log_st
     lud_device_download(b->device, e->values, lud_nn_value(e->networks.base->actor.nn, e->networks.actions),
                         (size_t)(n * horizon * width) * sizeof *e->values);
     for (int64_t i = 0; i < n; i++)
-        for (int64_t k = 0; k < b->windows.happened[i]; k++) judge_position(e, i, k, log_std, h);
+        for (int64_t k = 0; k < b->windows.happened[i]; k++) judge_position(e, i, k, h);
     judge_sums(e, e->networks.summary, &b->summary, n,
                o->summary.steps > 0 ? o->summary.steps : o->windows.horizon, &h->n_summary, &h->summary);
     judge_sums(e, e->networks.pairs, &b->pair_target, b->n_pairs, o->pairs.steps, &h->n_pairs, &h->pairs);
@@ -164,10 +165,8 @@ static void judge_batch(lud_clone_evaluation *e, int64_t n, const double *log_st
 static void judge_held_out(lud_clone_evaluation *e, double *row) {
     const lud_clone_data *d = e->data;
     const int64_t n = d->n_held_out < MOST_HELD_OUT ? d->n_held_out : MOST_HELD_OUT;
-    double log_std[LUD_MAX_DEVIATIONS] = {0};
     held_out h = {0};
-    if (!d->choices && e->networks.width <= LUD_MAX_DEVIATIONS)
-        lud_parameters_read(e->networks.base->parameters, e->networks.base->log_std, log_std);
+    if (!d->choices) lud_parameters_read(e->networks.base->parameters, e->networks.base->log_std, e->log_std);
     for (int64_t first = 0; first < n; first += e->batch.capacity) {
         const int64_t size = n - first < e->batch.capacity ? n - first : e->batch.capacity;
         for (int64_t i = 0; i < size; i++) {
@@ -175,7 +174,7 @@ static void judge_held_out(lud_clone_evaluation *e, double *row) {
             e->batch.track[i] = d->held_out_track[at];
             e->batch.step[i] = d->held_out_step[at];
         }
-        judge_batch(e, size, log_std, &h);
+        judge_batch(e, size, &h);
     }
     const double hits = h.hits / h.n;
     row[LUD_CLONE_JUDGED_LOG_PROB] = h.log_prob / h.n; /* NaN where nothing is held out */

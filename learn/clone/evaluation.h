@@ -24,9 +24,10 @@ typedef struct lud_clone_evaluation {
     const lud_clone_data *data;
     lud_clone_networks networks; /* share the parameters that are learned */
     lud_clone_batch batch;
-    lud_cast *cast; /* the scenario's, with the clone */
-    float *values;  /* host, [batch][horizon][width] */
-    float *target;  /* the same, or [batch][horizon] words */
+    lud_cast *cast;  /* the scenario's, with the clone */
+    float *values;   /* host, [batch][horizon][width] */
+    float *target;   /* the same, or [batch][horizon] words */
+    double *log_std; /* [width] of actions that are numbers */
 } lud_clone_evaluation;
 
 /* After an error too it is to be closed; it must not move while it is open. */

@@ -5,7 +5,8 @@
 #include "learn/nn/optimiser.h"
 #include "learn/nn/shares.h"
 
-enum { LUD_MAX_DEVIATIONS = 64 }; /* numbers of an action whose deviations are found */
+/* Numbers of an action whose deviations are found; of more of them none are. Those of worlds have fewer. */
+enum { LUD_MAX_DEVIATIONS = 128 };
 
 /* Sums over minibatches. */
 typedef struct lud_clone_sums {

@@ -20,6 +20,8 @@
 TEST_FOLDER("/tmp/ludus-learned-policies-XXXXXX")
 
 enum { UNTOUCHED = -77, MOST_ACTIONS = 256 };
+/* More than networks of policies take at once, and fewer. */
+enum { MANY_ROWS = 1100, FEW_ROWS = 150 };
 
 /* Memory of its own for every array, as long as it must be: what reaches beyond is seen by sanitizers. */
 typedef struct stage {
@@ -164,29 +166,39 @@ static void act_for(const stage *s, const int *agents, int n_acting) {
     deed_free(&d);
 }
 
-/* The same in all environments at once and in one after the other. */
-static void act_in_parts(const stage *s, const int *agents, int n_acting) {
+static void expect_same(const stage *s, const deed *a, const deed *b) {
     const size_t all = (size_t)s->n * (size_t)s->n_agents,
-                 width = (size_t)lud_max_continuous(&s->model->layout),
-                 hidden_bytes = (size_t)s->n * s->policy->hidden_bytes;
-    uint8_t *before = malloc(hidden_bytes + 1), *after = malloc(hidden_bytes + 1);
-    memcpy(before, s->hidden, hidden_bytes);
-    deed whole = deed_new(s), single = deed_new(s);
-    act_in(s, agents, n_acting, 0, s->n, &whole);
-    memcpy(after, s->hidden, hidden_bytes);
-    memcpy(s->hidden, before, hidden_bytes);
-    for (int e = 0; e < s->n; e++) act_in(s, agents, n_acting, e, 1, &single);
-    assert_memory_equal(whole.discrete, single.discrete, all * sizeof *whole.discrete);
+                 width = (size_t)lud_max_continuous(&s->model->layout);
+    assert_memory_equal(a->discrete, b->discrete, all * sizeof *a->discrete);
     for (size_t i = 0; i < all * width; i++)
-        assert_true(fabsf(whole.continuous[i] - single.continuous[i]) <=
-                    1e-5f + 1e-5f * fabsf(whole.continuous[i]));
+        assert_true(fabsf(a->continuous[i] - b->continuous[i]) <= 1e-5f + 1e-5f * fabsf(a->continuous[i]));
     for (size_t i = 0; i < all; i++)
-        assert_true(isnan(whole.log_prob[i]) == isnan(single.log_prob[i]) &&
-                    !(fabsf(whole.log_prob[i] - single.log_prob[i]) > 1e-4f));
-    deed_free(&whole);
-    deed_free(&single);
-    free(before);
-    free(after);
+        assert_true(isnan(a->log_prob[i]) == isnan(b->log_prob[i]) &&
+                    !(fabsf(a->log_prob[i] - b->log_prob[i]) > 1e-4f));
+}
+
+/* The same in all environments at once and in `each` after the other, also with what is remembered of that.
+ */
+static void act_in_parts(const stage *s, const int *agents, int n_acting, int each) {
+    const size_t hidden_bytes = (size_t)s->n * s->policy->hidden_bytes;
+    uint8_t *of_whole = malloc(hidden_bytes + 1), *of_parts = malloc(hidden_bytes + 1);
+    memcpy(of_whole, s->hidden, hidden_bytes);
+    memcpy(of_parts, s->hidden, hidden_bytes);
+    for (int k = 0; k < 2; k++) {
+        deed whole = deed_new(s), parts = deed_new(s);
+        memcpy(s->hidden, of_whole, hidden_bytes);
+        act_in(s, agents, n_acting, 0, s->n, &whole);
+        memcpy(of_whole, s->hidden, hidden_bytes);
+        memcpy(s->hidden, of_parts, hidden_bytes);
+        for (int e = 0; e < s->n; e += each)
+            act_in(s, agents, n_acting, e, s->n - e < each ? s->n - e : each, &parts);
+        memcpy(of_parts, s->hidden, hidden_bytes);
+        expect_same(s, &whole, &parts);
+        deed_free(&whole);
+        deed_free(&parts);
+    }
+    free(of_whole);
+    free(of_parts);
 }
 
 /* What is drawn of it. */
@@ -269,9 +281,12 @@ static void play(const char *run, const lud_scenario *scenario) {
                 act_for(&s, agents, n_own);
                 step(&s, t);
             }
-            act_in_parts(&s, agents, n_own);
+            act_in_parts(&s, agents, n_own, 1);
             stage_close(&s);
         }
+        stage many = stage_open(model, policy, MANY_ROWS / n_own + 1);
+        act_in_parts(&many, agents, n_own, FEW_ROWS / n_own + 1);
+        stage_close(&many);
     }
     free(agents);
     lud_cast_destroy(cast);

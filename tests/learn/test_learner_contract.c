@@ -1,6 +1,6 @@
 /* What learn/learner.h promises of every learner: looking at it (evaluation, also one that is broken off
  * anywhere, inspection, reports, policies) changes nothing of what is learned later, the same evaluation says
- * the same, and what is saved begins with what acting needs. */
+ * the same, rows have their columns and no more, and what is saved begins with what acting needs. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -25,12 +25,26 @@ static lud_checkpoint *saved_policy(const support_bed *b) {
     return checkpoint;
 }
 
+/* A row of n columns, as learners get it, with something behind it that is not theirs. */
+static const double not_theirs = -77;
+
+static void prepare_row(double *row, int n) {
+    assert_true(n < MOST_COLUMNS);
+    for (int i = 0; i < MOST_COLUMNS; i++) row[i] = i < n ? (double)NAN : not_theirs;
+}
+
+static void expect_row(const double *row, int n) {
+    for (int i = n; i < MOST_COLUMNS; i++) assert_true(row[i] == not_theirs);
+}
+
 /* The evaluation's row; false: it was broken off. */
 static bool evaluated(const support_bed *b, double *row) {
+    const int n = b->learner->n_evaluation_columns;
     lud_error error = {0};
-    for (int i = 0; i < MOST_COLUMNS; i++) row[i] = NAN;
+    prepare_row(row, n);
     const lud_status status = b->learner->kind->evaluate(b->learner, row, &error);
     if (status && status != LUD_INTERRUPTED) fail_msg("%s", error.text);
+    expect_row(row, n);
     return !status;
 }
 
@@ -39,7 +53,6 @@ static void look_at(const support_bed *b) {
     lud_error error = {0};
     if (kind->evaluate) {
         double first[MOST_COLUMNS], second[MOST_COLUMNS], row[MOST_COLUMNS];
-        assert_true(b->learner->n_evaluation_columns <= MOST_COLUMNS);
         lud_interrupt_at(0);
         assert_true(evaluated(b, first)); /* what is needed once is there now */
         lud_interrupt_at(0);
@@ -63,7 +76,9 @@ static void looking_changes_nothing(void **state) {
     support_bed plain = support_bed_open(t, "cpu", 1), seen = support_bed_open(t, "cpu", 1);
     double row[MOST_COLUMNS];
     for (int i = 0; i < 2; i++) {
+        prepare_row(row, plain.learner->n_columns);
         support_bed_iterate(t, &plain, row);
+        expect_row(row, plain.learner->n_columns);
         support_bed_iterate(t, &seen, row);
         look_at(&seen);
     }

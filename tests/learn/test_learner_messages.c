@@ -218,6 +218,28 @@ static void test_proofs(void **state) {
            LUD_ERROR_INPUT, "network.atoms: rotate needs an even embedding_size and at most two arguments");
 }
 
+/* Nobody's share may be empty. */
+static void test_shares(void **state) {
+    (void)state;
+#define RUN "run: {environments: 8}\n"
+    expect(PARTICLE("task: simple") RUN LEARNER("type: graph-mappo, automatic: false, shares: 9"),
+           LUD_ERROR_INPUT,
+           "test.yaml:5:10: learner.shares: 9 shares of 8 environments; expected at least one for each");
+    expect(PARTICLE("task: simple") RUN LEARNER("type: ticks, shares: 9"), LUD_ERROR_INPUT,
+           "test.yaml:5:10: learner.shares: 9 shares of 8 environments; expected at least one for each");
+    expect(PARTICLE("task: simple") LEARNER("type: clone, batch: 8, shares: 9"), LUD_ERROR_INPUT,
+           "test.yaml:4:10: learner.shares: 9 shares of 8 samples of a minibatch (batch); expected at least "
+           "one for each");
+    expect(PROOF("pairs.txt", "") LEARNER("type: proof-ppo, automatic: false, n_envs: 8, shares: 9"),
+           LUD_ERROR_INPUT,
+           "test.yaml:4:10: learner.shares: 9 shares of 8 environments (n_envs); expected at least one for "
+           "each");
+    expect(PROOF("pairs.txt", "") LEARNER("type: kge, shares: 9"), LUD_ERROR_INPUT,
+           "test.yaml:4:10: learner.shares: 9 shares of 2 facts of a minibatch (batch_size); expected at "
+           "least one for each");
+#undef RUN
+}
+
 static void test_empo(void **state) {
     (void)state;
     expect(GRID("We Ay Ae We") GOALS LEARNER("type: empo-phase1, nu_h: 0.5"), LUD_ERROR_INPUT,
@@ -303,9 +325,9 @@ static void test_learned_people(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_sections),    cmocka_unit_test(test_optimiser),
-        cmocka_unit_test(test_graph_mappo), cmocka_unit_test(test_proofs),
-        cmocka_unit_test(test_empo),        cmocka_unit_test(test_learned_people)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_sections),      cmocka_unit_test(test_optimiser),
+                                       cmocka_unit_test(test_graph_mappo),   cmocka_unit_test(test_proofs),
+                                       cmocka_unit_test(test_shares),        cmocka_unit_test(test_empo),
+                                       cmocka_unit_test(test_learned_people)};
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

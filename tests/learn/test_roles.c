@@ -216,8 +216,8 @@ static void others_refuse(void **state) {
 
 enum { EPISODES = 37 };
 
-/* What a side gets, added up from an own run of the pairing. */
-static double mean_of_side(const char *hunters, const char *prey, int first, int end) {
+/* What a side gets, added up from an own run of the pairing, whose measures are added to measures[n]. */
+static double mean_of_side(const char *hunters, const char *prey, int first, int end, double *measures) {
     char text[3000];
     lud_error error = {0};
     lud_cast *cast;
@@ -229,10 +229,25 @@ static double mean_of_side(const char *hunters, const char *prey, int first, int
     if (lud_run_cast(NULL, scenario, &cast, &error)) fail_msg("%s", error.text);
     assert_int_equal(lud_rollout_run(scenario, cast, EPISODES, 0, NULL, &played, &error), LUD_OK);
     for (int i = first; i < end; i++) sum += played.agents[i].episode_return.mean / (end - first);
+    for (int k = 0; k < scenario->model->layout.n_measures; k++) measures[k] += played.measures[k].mean;
     lud_rollout_free(&played);
     lud_cast_destroy(cast);
     lud_scenario_destroy(scenario);
     return sum;
+}
+
+/* Measures of a pairing are the means over its runs: `sums` of n. Nobody has a goal to be in error about. */
+static void expect_measures(const lud_cross *cross, int pairing, const double *sums, int n) {
+    const lud_layout *layout = &cross->scenario->model->layout;
+    int n_known = 0;
+    for (int k = 0; k < layout->n_measures; k++) {
+        const double found = cross->results[pairing].measures[k];
+        assert_int_equal(isnan(found), strcmp(layout->measures[k].name, "error") == 0);
+        if (isnan(found)) continue;
+        assert_true(fabs(found - sums[k] / n) < 1e-9 * (1.0 + fabs(sums[k])));
+        n_known += found != 0.0;
+    }
+    assert_true(n_known > 1);
 }
 
 static void cross_play_is_every_pairing(void **state) {
@@ -256,8 +271,10 @@ static void cross_play_is_every_pairing(void **state) {
         assert_int_equal(hunters, p / 2);
         assert_int_equal(prey, p % 2);
         const lud_interval *r = cross.results[p].returns;
-        const double expected[2] = {mean_of_side(policies[hunters], policies[prey], 0, 2),
-                                    mean_of_side(policies[hunters], policies[prey], 2, 3)};
+        double measures[16] = {0}, again[16] = {0};
+        const double expected[2] = {mean_of_side(policies[hunters], policies[prey], 0, 2, measures),
+                                    mean_of_side(policies[hunters], policies[prey], 2, 3, again)};
+        expect_measures(&cross, p, measures, 1);
         for (int s = 0; s < 2; s++) {
             assert_true(fabs(r[s].value - expected[s]) < 1e-9 * (1.0 + fabs(expected[s])));
             assert_true(r[s].low < r[s].value && r[s].value < r[s].high);
@@ -290,17 +307,19 @@ static void trainings_play_as_one(void **state) {
     for (int p = 0; p < 4; p++) {
         const bool hunt = lud_cross_player(&cross, p, 0) == 0, flee = lud_cross_player(&cross, p, 1) == 0;
         for (int s = 0; s < 2; s++) {
-            double sum = 0, low = INFINITY, high = -INFINITY;
+            double sum = 0, low = INFINITY, high = -INFINITY, measures[16] = {0};
             int n = 0;
             for (int i = 0; i < (hunt ? 2 : 1); i++)
                 for (int j = 0; j < (flee ? 2 : 1); j++, n++) {
-                    const double one = mean_of_side(hunt ? policies[i] : "random",
-                                                    flee ? policies[j] : "random", s ? 2 : 0, s ? 3 : 2);
+                    const double one =
+                        mean_of_side(hunt ? policies[i] : "random", flee ? policies[j] : "random", s ? 2 : 0,
+                                     s ? 3 : 2, measures);
                     sum += one;
                     low = fmin(low, one);
                     high = fmax(high, one);
                 }
             const lud_interval r = cross.results[p].returns[s];
+            expect_measures(&cross, p, measures, n);
             assert_true(fabs(r.value - sum / n) < 1e-9 * (1.0 + fabs(sum)));
             if (n == 1) {
                 assert_true(r.low < r.value && r.value < r.high); /* over episodes */

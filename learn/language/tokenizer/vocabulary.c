@@ -110,7 +110,7 @@ void lud_vocabulary_order(lud_vocabulary *v, int64_t most) {
     }
     free(entries);
     for (; v->n > most; v->n--) free(v->words[v->n - 1]);
-    if (v->n > 0 && !build_table(v, v->capacity)) v->failed = true;
+    if (!build_table(v, v->capacity)) v->failed = true;
 }
 
 void lud_vocabulary_free(lud_vocabulary *v) {

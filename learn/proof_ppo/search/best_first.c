@@ -1,5 +1,6 @@
 #include "learn/proof_ppo/search/best_first.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -83,10 +84,7 @@ static bool before(const path *a, const path *b) {
 /* Keeps a path open if it is among the best; true when it was kept: its state then goes to its place. */
 static bool keep(const lud_proof_best_first *b, slot *s, path *new) {
     const int32_t room = b->budget - s->expansions;
-    while (s->n_open > room) { /* the budget has shrunk since */
-        s->places[s->n_places++] = s->open[0].place;
-        memmove(s->open, s->open + 1, (size_t)--s->n_open * sizeof *s->open);
-    }
+    assert(s->n_open <= room); /* an expansion takes one of them, and one off the budget */
     if (room == 0) return false;
     if (s->n_open == room) {
         if (!before(new, &s->open[0])) return false;

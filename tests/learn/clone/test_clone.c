@@ -438,6 +438,12 @@ static void test_mistakes(void **state) {
              "particle: {task: navigation, agents: 2, obstacles: 0}\nlearner: {type: clone, data: [%s]}\n",
              choices_file);
     expect_mistake(text, "expected episodes of 2 agents");
+    /* who sees something else, in whichever part of what it sees */
+    snprintf(text, sizeof text,
+             "ludus: 1\nname: t\nworld: particle\nparticle: {task: navigation, agents: 1, obstacles: 2, "
+             "actions: discrete}\nlearner: {type: clone, data: [%s]}\n",
+             choices_file);
+    expect_mistake(text, "expected observations 'observation' of");
 }
 
 int main(void) {

@@ -97,6 +97,79 @@ static void test_targets(void **state) {
     expect_targets("layout: aligned, last_action: valid", true, false, 0);
 }
 
+/* In aligned data nobody knows the last action: it is a zero, choice or number, and there is no frame behind
+ * it. */
+static void test_aligned_data_forget(void **state) {
+    (void)state;
+    for (int numbers = 0; numbers < 2; numbers++) {
+        bed b = open_bed(numbers ? "continuous" : "discrete", numbers ? numbers_file : choices_file,
+                         "steps: 1, windows: {layout: aligned}, normalisation: none", 1);
+        minibatch m;
+        minibatch_open(&m, &b, 4);
+        const int64_t width = m.shape.n_continuous;
+        int64_t n_frames = 0;
+        int n_else = 0;
+        for (int64_t i = 0; i < m.data.n_tracks; i++) {
+            const lud_clone_track *track = m.data.tracks + i;
+            assert_int_equal(track->length, 12);
+            assert_int_equal(track->frame, n_frames);
+            n_frames += track->length;
+            for (int64_t row = track->first; row < track->first + track->length; row++) {
+                const bool last = row + 1 == track->first + track->length;
+                if (m.data.choices && last) assert_int_equal(m.data.choices[row], 0);
+                if (m.data.choices) n_else += m.data.choices[row] != 0;
+                for (int64_t j = 0; j < width; j++) {
+                    const float number = m.data.numbers[row * width + j];
+                    if (last) assert_true(number == 0);
+                    assert_true(m.data.normal[row * width + j] == number);
+                    n_else += number != 0;
+                }
+            }
+        }
+        assert_int_equal(m.data.n_frames, n_frames);
+        assert_true(n_else > 100);
+        minibatch_close(&m);
+        close_bed(&b);
+    }
+}
+
+/* Numbers have mean 0 and deviation 1 over what is learned from, of one file or several; nobody looks at what
+ * is held out. */
+static void test_numbers_are_normalised_by_what_is_learned_from(void **state) {
+    (void)state;
+    char other[80], text[2048];
+    snprintf(other, sizeof other, "%s/others.h5", clone_folder);
+    record("ludus: 1\nname: t\nworld: particle\n"
+           "particle: {task: navigation, agents: 1, obstacles: 0, episode_length: 12, actions: continuous}\n"
+           "run: {environments: 8, seed: 5}\n",
+           other, 30); /* at random, which is unlike those who steer */
+    for (int n_files = 1; n_files <= 2; n_files++) {
+        snprintf(text, sizeof text, "%slearner: {type: clone, data: [%s%s%s], " SMALL ", steps: 1}\n",
+                 WORLD("continuous"), numbers_file, n_files > 1 ? ", " : "", n_files > 1 ? other : "");
+        bed b = open_text(text, 1);
+        minibatch m;
+        minibatch_open(&m, &b, 4);
+        const int64_t width = m.shape.n_continuous;
+        for (int64_t j = 0; j < width; j++) {
+            double n[2] = {0}, sum[2] = {0}, square[2] = {0};
+            for (int64_t i = 0; i < m.data.n_tracks; i++) {
+                const lud_clone_track *track = m.data.tracks + i;
+                for (int64_t row = track->first; row < track->first + track->length; row++) {
+                    const double x = (double)m.data.normal[row * width + j];
+                    n[track->held_out]++;
+                    sum[track->held_out] += x;
+                    square[track->held_out] += x * x;
+                }
+            }
+            assert_true(n[0] > n[1] && n[1] > 0);
+            assert_true(fabs(sum[0] / n[0]) < 1e-5 && fabs(square[0] / n[0] - 1) < 1e-4);
+            assert_true(fabs(sum[1] / n[1]) > 1e-4 || fabs(square[1] / n[1] - 1) > 1e-3);
+        }
+        minibatch_close(&m);
+        close_bed(&b);
+    }
+}
+
 /* What a sum of a sample has to be: the actions from `first` to `last`, choices counted or numbers added, as
  * parts of so many steps. */
 static void expect_sum(const lud_clone_data *data, int64_t track, int64_t first, int64_t last, int64_t steps,
@@ -159,6 +232,51 @@ static void test_sums(void **state) {
             minibatch_close(&m);
             close_bed(&b);
         }
+}
+
+/* What is predicted follows from the sample alone, and of what was done between two frames from the two:
+ * whoever else is in the minibatch. */
+static void test_predictions_are_of_samples(void **state) {
+    (void)state;
+    enum { ROWS = 20 };
+    bed b = open_bed("discrete", choices_file,
+                     "steps: 1, windows: {horizon: 3}, summary: {weight: 1}, pairs: {weight: 1, prob: 1}", 1);
+    minibatch m;
+    minibatch_open(&m, &b, ROWS);
+    const lud_nn *nn = m.networks.base->actor.nn;
+    const int64_t width = m.networks.width, of_actions = m.networks.horizon * width;
+    static float actions[ROWS * 3 * 8], summary[ROWS * 8], pairs[ROWS * 8];
+    assert_true(width <= 8);
+    for (int alone = 0; alone < 2; alone++) {
+        const int64_t n = alone ? 1 : ROWS;
+        for (int i = 0; i < ROWS; i += (int)n) {
+            for (int k = i; k < i + n; k++) { /* no last step, which has no frame but its own behind it */
+                m.batch.track[k - i] = k;
+                m.batch.step[k - i] = (5 * k) % 11;
+            }
+            lud_clone_batch_make(&m.batch, n, true);
+            assert_int_equal(m.batch.n_pairs, n);
+            lud_clone_networks_forward(&m.networks, m.batch.n_pairs, false);
+            const struct {
+                int value;
+                float *all;
+                int64_t width;
+            } parts[] = {{m.networks.actions, actions, of_actions},
+                         {m.networks.summary, summary, width},
+                         {m.networks.pairs, pairs, width}};
+            for (size_t p = 0; p < sizeof parts / sizeof *parts; p++) {
+                const float *found = lud_nn_value(nn, parts[p].value);
+                float *kept = parts[p].all + i * parts[p].width;
+                for (int64_t j = 0; j < n * parts[p].width; j++)
+                    if (alone)
+                        assert_true(fabsf(found[j] - kept[j]) <= 1e-5f * (1 + fabsf(kept[j])));
+                    else
+                        kept[j] = found[j];
+            }
+        }
+    }
+    minibatch_close(&m);
+    close_bed(&b);
 }
 
 /* ---- choices that there are not ---- */
@@ -273,7 +391,10 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_frames_on_the_disk),
         cmocka_unit_test(test_targets),
+        cmocka_unit_test(test_aligned_data_forget),
+        cmocka_unit_test(test_numbers_are_normalised_by_what_is_learned_from),
         cmocka_unit_test(test_sums),
+        cmocka_unit_test(test_predictions_are_of_samples),
         cmocka_unit_test(test_only_what_there_is),
     };
     return cmocka_run_group_tests(tests, clone_set_up, clone_tear_down);

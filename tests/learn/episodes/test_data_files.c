@@ -1,5 +1,6 @@
 /* Files of data sets that something is wrong with: cut off, changed, foreign, or left by a writer that was
  * killed. */
+#include <fcntl.h>
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -311,6 +312,65 @@ static void test_commits(void **state) {
     lud_arena_destroy(after.arena);
 }
 
+/* In this program a journal that goes leaves its bytes here where somebody wants them. */
+static bytes *wanted_journal;
+
+int unlink(const char *path) {
+    const char *end = strrchr(path, '.');
+    if (wanted_journal && end && !strcmp(end, ".journal")) {
+        lud_error error = {0};
+        wanted_journal->arena = lud_arena_create(0);
+        if (lud_file_read(wanted_journal->arena, path, 0, &wanted_journal->data, &wanted_journal->n, &error))
+            fail_msg("%s", error.text);
+    }
+    return unlinkat(AT_FDCWD, path, 0);
+}
+
+/* The journal of a commit holds all of it: with the file as it was before, it is the file behind it. One
+ * byte of it that is another is noticed, and the file stays as it was. The next commit is of what was written
+ * since. */
+static void test_journals_hold_commits(void **state) {
+    (void)state;
+    bytes journal = {0};
+    lud_hdf5_lock();
+    const hid_t file = lud_hdf5_create(recording_path("file.h5"));
+    fill(file, 0, 300);
+    assert_true(H5Fflush(file, H5F_SCOPE_GLOBAL) >= 0);
+    fill(file, 300, 20000);
+    lud_hdf5_unlock();
+    bytes before = read_file("file.h5");
+    wanted_journal = &journal;
+    lud_hdf5_lock();
+    assert_true(H5Fflush(file, H5F_SCOPE_GLOBAL) >= 0);
+    wanted_journal = NULL;
+    lud_hdf5_unlock();
+    bytes after = read_file("file.h5"), next = {0};
+    wanted_journal = &next;
+    lud_hdf5_lock();
+    assert_true(lud_hdf5_set_integer(file, "count", 20001));
+    assert_true(H5Fflush(file, H5F_SCOPE_GLOBAL) >= 0);
+    wanted_journal = NULL;
+    H5Fclose(file);
+    lud_hdf5_unlock();
+    assert_true(next.n > 0 && next.n < journal.n / 4);
+    assert_true(journal.n > 3 * 4096 && after.n >= before.n);
+    assert_memory_not_equal(after.data, before.data, before.n);
+    memcpy(after.data, before.data, before.n); /* its length is that of the new state already */
+    for (int k = -1; k < 4; k++) {
+        char *other =
+            k < 0 ? NULL : journal.data + (size_t)k * (journal.n - 1) / 3; /* the first to the last */
+        write_file("killed.h5", after.data, after.n);
+        if (other) *other ^= 1;
+        write_file("killed.h5.journal", journal.data, journal.n);
+        if (other) *other ^= 1;
+        assert_int_equal(count_of("killed.h5"), other ? 300 : 20000);
+    }
+    lud_arena_destroy(journal.arena);
+    lud_arena_destroy(next.arena);
+    lud_arena_destroy(before.arena);
+    lud_arena_destroy(after.arena);
+}
+
 /* A disk that is full from some byte on: nothing is left but a file that holds episodes. */
 static void test_full_disks(void **state) {
     (void)state;
@@ -466,14 +526,11 @@ static void test_spaces_for_minari(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_names_of_data_sets),
-                                       cmocka_unit_test(test_spaces_for_minari),
-                                       cmocka_unit_test(test_files_that_are_cut_off),
-                                       cmocka_unit_test(test_files_with_other_bytes),
-                                       cmocka_unit_test(test_heaps_that_do_not_end),
-                                       cmocka_unit_test(test_files_of_others),
-                                       cmocka_unit_test(test_hostile_files),
-                                       cmocka_unit_test(test_commits),
-                                       cmocka_unit_test(test_full_disks)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_names_of_data_sets),     cmocka_unit_test(test_spaces_for_minari),
+        cmocka_unit_test(test_files_that_are_cut_off), cmocka_unit_test(test_files_with_other_bytes),
+        cmocka_unit_test(test_heaps_that_do_not_end),  cmocka_unit_test(test_files_of_others),
+        cmocka_unit_test(test_hostile_files),          cmocka_unit_test(test_commits),
+        cmocka_unit_test(test_journals_hold_commits),  cmocka_unit_test(test_full_disks)};
     return cmocka_run_group_tests(tests, NULL, tear_down);
 }

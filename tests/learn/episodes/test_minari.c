@@ -216,6 +216,16 @@ static void test_spaces_come_as_they_are(void **state) {
     }
 }
 
+/* What was not recorded is not known of what was made of it: how likely actions were is no number. */
+static void expect_unknown(lud_data_set *set, int64_t k) {
+    const int n = (int)lud_data_set_episode(set, k)->length;
+    float log_probs[16];
+    lud_error error = {0};
+    assert_true(lud_data_set_has(set, LUD_DATA_LOG_PROBS, 0) && n <= 16);
+    assert_int_equal(lud_data_set_read(set, LUD_DATA_LOG_PROBS, 0, k, 0, n, log_probs, &error), LUD_OK);
+    for (int t = 0; t < n; t++) assert_true(isnan(log_probs[t]));
+}
+
 static void test_numbers_come_as_they_are(void **state) {
     (void)state;
     for (int kind = 0; kind < 16; kind++) {
@@ -241,6 +251,7 @@ static void test_numbers_come_as_they_are(void **state) {
         assert_false(lud_data_set_has(set, m.continuous ? LUD_DATA_DISCRETE : LUD_DATA_CONTINUOUS, 0));
         assert_true(lud_data_set_has(set, LUD_DATA_REWARDS, 0));
         assert_false(lud_data_set_has(set, LUD_DATA_STATES, 0));
+        for (int64_t k = 0; k < PLAYED; k++) expect_unknown(set, k);
         for (int64_t k = 0, first = 0; k < PLAYED; first += LENGTH + k, k++)
             if (m.as_many_frames) /* what follows the last action is not known */
                 assert_int_equal(lud_data_set_episode(set, k)->length, LENGTH + k - 1);
@@ -323,9 +334,111 @@ static void test_what_disagrees_is_told(void **state) {
     lud_data_set_close(set);
 }
 
+/* Extents of an array of a group, [4]; returns how many. */
+static int extents_of(hid_t group, const char *name, hsize_t *extents) {
+    const hid_t array = H5Dopen2(group, name, H5P_DEFAULT);
+    if (array < 0) fail_msg("no %s", name);
+    const hid_t space = H5Dget_space(array);
+    const int rank = H5Sget_simple_extent_ndims(space);
+    assert_in_range(rank, 1, 4);
+    H5Sget_simple_extent_dims(space, extents, NULL);
+    H5Sclose(space);
+    H5Dclose(array);
+    return rank;
+}
+
+/* Fails unless the array has `n` rows, for each agent where there are several, of these extents. */
+static void expect_extents(hid_t group, const char *name, hsize_t n, int n_agents, int rank,
+                           const int *dimensions) {
+    hsize_t found[4];
+    const int n_found = extents_of(group, name, found), first = n_agents > 1 ? 2 : 1;
+    assert_int_equal(n_found, first + rank);
+    assert_int_equal(found[0], n);
+    if (n_agents > 1) assert_int_equal(found[1], n_agents);
+    for (int d = 0; d < rank; d++) assert_int_equal(found[first + d], dimensions[d]);
+}
+
+/* What Minari reads of a recording has a row a step, for each agent where there are several, and the numbers
+ * that are read otherwise. */
+static void test_recordings_as_minari_sees_them(void **state) {
+    (void)state;
+    static const char *const worlds[] = {"particle/simple.yaml", "particle/simple_spread.yaml"};
+    for (int several = 0; several < 2; several++) {
+        recording_make(&(recording_call){worlds[several], "views.h5", 2, 3, 1, 9, true, true});
+        lud_data_set *set = recording_open("views.h5");
+        const lud_data_info *info = lud_data_set_info(set);
+        const int n_agents = info->n_agents;
+        assert_int_equal(n_agents > 1, several);
+        for (int64_t k = 0; k < info->n_episodes; k++) {
+            const int length = lud_data_set_episode(set, k)->length;
+            float *rewards = calloc((size_t)(length * n_agents), sizeof *rewards),
+                  *viewed = calloc((size_t)(length * n_agents), sizeof *viewed);
+            int32_t *choices = calloc((size_t)(length * n_agents), sizeof *choices),
+                    *chosen = calloc((size_t)(length * n_agents), sizeof *chosen);
+            lud_error error = {0};
+            char name[64];
+            if (lud_data_set_read(set, LUD_DATA_REWARDS, 0, k, 0, length, rewards, &error) ||
+                lud_data_set_read(set, LUD_DATA_DISCRETE, 0, k, 0, length, choices, &error))
+                fail_msg("%s", error.text);
+            const hid_t file = H5Fopen(recording_path("views.h5"), H5F_ACC_RDONLY, H5P_DEFAULT);
+            snprintf(name, sizeof name, "episode_%d", (int)k);
+            const hid_t episode = H5Gopen2(file, name, H5P_DEFAULT);
+            assert_true(episode >= 0);
+            expect_extents(episode, "rewards", (hsize_t)length, n_agents, 0, NULL);
+            expect_extents(episode, "actions", (hsize_t)length, n_agents, 0, NULL);
+            for (int p = 0; p < info->n_parts; p++) {
+                const lud_observation_part *part = &info->parts[p];
+                snprintf(name, sizeof name, "observations/%s", part->name);
+                expect_extents(episode, name, (hsize_t)length + 1, part->per_agent ? n_agents : 1,
+                               part->n_dimensions, part->dimensions);
+            }
+            const hid_t of_rewards = H5Dopen2(episode, "rewards", H5P_DEFAULT),
+                        of_actions = H5Dopen2(episode, "actions", H5P_DEFAULT);
+            assert_true(H5Dread(of_rewards, H5T_NATIVE_FLOAT, H5S_ALL, H5S_ALL, H5P_DEFAULT, viewed) >= 0);
+            assert_true(H5Dread(of_actions, H5T_NATIVE_INT32, H5S_ALL, H5S_ALL, H5P_DEFAULT, chosen) >= 0);
+            H5Dclose(of_rewards);
+            H5Dclose(of_actions);
+            H5Gclose(episode);
+            H5Fclose(file);
+            assert_memory_equal(rewards, viewed, (size_t)(length * n_agents) * sizeof *rewards);
+            assert_memory_equal(choices, chosen, (size_t)(length * n_agents) * sizeof *choices);
+            free(rewards);
+            free(viewed);
+            free(choices);
+            free(chosen);
+        }
+        lud_data_set_close(set);
+    }
+}
+
+/* Episodes of others are known by the name of their file and their number in it, wherever it lies: no two of
+ * a file, or of files with other names, are the same. */
+static void test_episodes_are_told_apart(void **state) {
+    (void)state;
+    enum { EPISODES = 5, FILES = 3 };
+    static const char *const names[FILES] = {"first.hdf5", "second.hdf5", "elsewhere/first.hdf5"};
+    const making m = {.continuous = true};
+    uint64_t hash[FILES][EPISODES];
+    lud_error error = {0};
+    if (lud_folder_make(recording_path("elsewhere"), &error)) fail_msg("%s", error.text);
+    for (int f = 0; f < FILES; f++) {
+        make(names[f], &m, EPISODES);
+        lud_data_set *set = recording_open(names[f]);
+        for (int64_t e = 0; e < EPISODES; e++) hash[f][e] = lud_data_set_episode_hash(set, e);
+        lud_data_set_close(set);
+    }
+    for (int a = 0; a < 2 * EPISODES; a++)
+        for (int b = 0; b < a; b++)
+            assert_true(hash[a / EPISODES][a % EPISODES] != hash[b / EPISODES][b % EPISODES]);
+    assert_memory_equal(hash[0], hash[2], sizeof hash[0]);
+}
+
 int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_spaces_come_as_they_are), cmocka_unit_test(test_numbers_come_as_they_are),
-        cmocka_unit_test(test_metadata), cmocka_unit_test(test_what_disagrees_is_told)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_spaces_come_as_they_are),
+                                       cmocka_unit_test(test_numbers_come_as_they_are),
+                                       cmocka_unit_test(test_metadata),
+                                       cmocka_unit_test(test_what_disagrees_is_told),
+                                       cmocka_unit_test(test_recordings_as_minari_sees_them),
+                                       cmocka_unit_test(test_episodes_are_told_apart)};
     return cmocka_run_group_tests(tests, NULL, tear_down);
 }

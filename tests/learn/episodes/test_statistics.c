@@ -276,8 +276,45 @@ static void test_whether_a_hand_is_idle(void **state) {
     assert_false(lud_summary_hand_is_idle(1, 6, none, false));
 }
 
+/* Bins of quantiles begin with their left edge and end before the next one, to the last bit. */
+static void test_bins_have_their_edges(void **state) {
+    (void)state;
+    static const double ranges[][2] = {{0.1, 0.9}, {-1, 1}, {0, 1e-6}, {-3e5, 7e6}, {1e3, 1e3 + 1.0 / 3}};
+    for (size_t r = 0; r < sizeof ranges / sizeof *ranges; r++) {
+        const double low = ranges[r][0], high = ranges[r][1], from = low - 1e-12,
+                     width = (high + 1e-12 - from) / LUD_QUANTILE_BINS;
+        static double x[2 * LUD_QUANTILE_BINS + 2];
+        int64_t n = 0, expected[LUD_QUANTILE_BINS] = {0};
+        x[n++] = low;
+        x[n++] = high;
+        for (int64_t bin = 1; bin < LUD_QUANTILE_BINS; bin++) { /* the edge, and the number before it */
+            x[n] = from + (double)bin * width;
+            x[n + 1] = nextafter(x[n], -INFINITY);
+            if (x[n + 1] < low || x[n] > high) continue;
+            expected[bin]++;
+            expected[bin - 1]++;
+            n += 2;
+        }
+        lud_statistics_sums sums;
+        lud_error error = {0};
+        if (lud_statistics_sums_create(1, &sums, &error)) fail_msg("%s", error.text);
+        const lud_numbers numbers = {LUD_TENSOR_F64, x};
+        lud_statistics_add(&sums, n, numbers);
+        lud_statistics_begin_second(&sums, &sums);
+        lud_statistics_add(&sums, n, numbers);
+        expected[0]++;
+        expected[LUD_QUANTILE_BINS - 1]++;
+        for (int bin = 0; bin < LUD_QUANTILE_BINS; bin++)
+            if (sums.counts[bin] != expected[bin])
+                fail_msg("%g to %g, bin %d has %lld, expected %lld", low, high, bin,
+                         (long long)sums.counts[bin], (long long)expected[bin]);
+        lud_statistics_sums_destroy(&sums);
+    }
+}
+
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_columns_are_those_of_sorted_lists),
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_bins_have_their_edges),
+                                       cmocka_unit_test(test_columns_are_those_of_sorted_lists),
                                        cmocka_unit_test(test_workers_join),
                                        cmocka_unit_test(test_numbers_of_every_type),
                                        cmocka_unit_test(test_sources_are_merged),

@@ -245,9 +245,43 @@ static void test_words_of_answers(void **state) {
     lud_vocabulary_free(&answers);
 }
 
+static void nothing_of_its_own(const lud_model *model, const uint8_t *state, lud_text *out) {
+    (void)model;
+    (void)state;
+    lud_text_append(out, "all is quiet");
+}
+
+/* Where a world says nothing of its own, a team is told what those of it can do, and an agent its number. */
+static void test_worlds_that_say_little(void **state) {
+    (void)state;
+    static const char *const farm[] = {"sow", "reap"}, *const guard[] = {"watch", "shout", "run"};
+    static const int teams[] = {1, 0, 1, 2};
+    const lud_action_space actions[] = {{.n_discrete = 2, .names = farm},
+                                        {.n_discrete = 3, .names = guard},
+                                        {.n_discrete = 2, .names = farm},
+                                        {.n_discrete = 1, .names = guard}};
+    const lud_world world = {.name = "quiet", .describe = nothing_of_its_own};
+    const lud_model model = {.world = &world,
+                             .layout = {.n_agents = 4, .n_teams = 3, .teams = teams, .actions = actions}};
+    static const char *const expected[] = {"Choose one of these actions: watch shout run\n",
+                                           "Choose one of these actions: sow reap\n",
+                                           "Choose one of these actions: watch\n"};
+    lud_text text = {0};
+    for (int team = 0; team < 3; team++) {
+        lud_text_clear(&text);
+        lud_prompt_team_text(&model, team, &text);
+        assert_string_equal(text.bytes, expected[team]);
+    }
+    lud_text_clear(&text);
+    lud_prompt_agent_text(&model, NULL, 2, &text);
+    assert_string_equal(text.bytes, "You are agent 2.\nall is quiet\n");
+    lud_text_free(&text);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_pretrained_folders), cmocka_unit_test(test_folders_that_do_not_fit),
-        cmocka_unit_test(test_sizes_of_new_models), cmocka_unit_test(test_words_of_answers)};
+        cmocka_unit_test(test_sizes_of_new_models), cmocka_unit_test(test_words_of_answers),
+        cmocka_unit_test(test_worlds_that_say_little)};
     return cmocka_run_group_tests(tests, prepare, clean);
 }

@@ -90,6 +90,27 @@ static void vocabulary_of_texts(void **state) {
     lud_vocabulary_free(&v);
 }
 
+/* Words that are seen again behind an ordering count where they stand now, those that were left out begin
+ * anew; also where all were. */
+static void vocabularies_count_on(void **state) {
+    (void)state;
+    static const char text[] = "b b b a a c";
+    for (int64_t most = 0; most < 4; most++) {
+        lud_vocabulary v = {0};
+        lud_vocabulary_read(&v, text, strlen(text));
+        lud_vocabulary_order(&v, most);
+        assert_int_equal(v.n, most);
+        lud_vocabulary_read(&v, text, strlen(text));
+        assert_false(v.failed);
+        assert_int_equal(v.n, 4); /* the first one has no blank before it */
+        for (int64_t i = 0; i < v.n; i++) {
+            const int64_t once = v.words[i][0] == 'b' ? 1 : v.words[i][1] == 'c' ? 1 : 2;
+            assert_int_equal(v.counts[i], i < most ? 2 * once : once);
+        }
+        lud_vocabulary_free(&v);
+    }
+}
+
 /* Words are runs of letters, of digits or of the rest, with one blank before them; nothing else parts them.
  */
 static void words_of_texts(void **state) {
@@ -106,6 +127,11 @@ static void words_of_texts(void **state) {
         if (k == v.n) fail_msg("`%s` is missing", words[i]);
         assert_int_equal(v.counts[k], 1);
     }
+    lud_vocabulary_free(&v);
+    lud_vocabulary_read(&v, "one two", 5); /* what is behind that is not read */
+    assert_int_equal(v.n, 2);
+    assert_string_equal(v.words[0], "one");
+    assert_string_equal(v.words[1], " t");
     lud_vocabulary_free(&v);
 }
 
@@ -403,6 +429,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(pieces_end_where_kinds_do),
                                        cmocka_unit_test(bytes_and_words),
                                        cmocka_unit_test(vocabulary_of_texts),
+                                       cmocka_unit_test(vocabularies_count_on),
                                        cmocka_unit_test(words_of_texts),
                                        cmocka_unit_test(byte_pairs_as_the_package),
                                        cmocka_unit_test(long_pieces),

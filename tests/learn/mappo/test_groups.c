@@ -293,6 +293,7 @@ static void messages(void **state) {
     check_message("groups: roles", "learner.groups: expected `kinds`, or groups by name");
     check_message("groups: {}", "learner.groups: expected `kinds`, or groups by name");
     check_message("groups: {a: hunter}", "agent 2 (prey) is in no group, expected in one");
+    check_message("groups: {a: [1, prey]}", "agent 0 (hunter) is in no group, expected in one");
     check_message("groups: {a: [hunter, 2], b: prey}",
                   "agent 2 (prey) is in 'a' already, expected in one group");
     check_message("groups: {a: hunter, b: pray}", "did you mean 'prey'?");

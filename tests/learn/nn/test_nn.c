@@ -337,55 +337,6 @@ static void dropout_has_the_gradient_of_its_mask(void **state) {
     lud_parameters_destroy(parameters);
 }
 
-/* Blocks with dropout whose results take over memory that nobody reads any more: outputs and gradients are
- * those of the same blocks when every value in between is read by the caller and has memory of its own. */
-static void taken_memory_changes_nothing(void **state) {
-    (void)state;
-    enum { ROWS = 30, WIDTH = 12, BLOCKS = 3, WEIGHTS = BLOCKS * WIDTH * WIDTH };
-    static double values[2][ROWS * WIDTH], gradients[2][WEIGHTS], given[ROWS * WIDTH], none[ROWS * WIDTH];
-    size_t bytes[2];
-    for (int i = 0; i < ROWS * WIDTH; i++) given[i] = random_number(30, (uint32_t)i);
-    for (int read = 0; read < 2; read++) {
-        lud_parameters *parameters = lud_parameters_create(device, true);
-        lud_nn *net = lud_nn_create(parameters, ROWS);
-        const int input = lud_nn_input(net, WIDTH);
-        int x = input, between[3 * BLOCKS], n = 0;
-        for (int block = 0; block < BLOCKS; block++) {
-            char name[32];
-            snprintf(name, sizeof name, "linear%d", block);
-            int y = lud_nn_linear(net, x, name, WIDTH, LUD_RELU);
-            snprintf(name, sizeof name, "norm%d", block);
-            between[n++] = y = lud_nn_layer_norm(net, y, name, 1e-5);
-            between[n++] = y = lud_nn_dropout(net, y, 0.25, (uint32_t)block);
-            between[n++] = x = lud_nn_add(net, x, y);
-        }
-        lud_nn_output(net, x);
-        for (int i = 0; read && i < n - 1; i++) lud_nn_output(net, between[i]);
-        build(parameters, net);
-        bytes[read] = lud_nn_bytes(net);
-        fill(net, input, ROWS, 31);
-        lud_nn_set_step(net, 11, 1);
-        lud_nn_forward(net, ROWS, true);
-        lud_nn_read(net, x, ROWS, values[read]);
-        lud_parameters_zero_gradients(parameters);
-        for (int i = 0; read && i < n - 1; i++) lud_nn_write_gradient(net, between[i], ROWS, none);
-        lud_nn_write_gradient(net, x, ROWS, given);
-        lud_nn_backward(net);
-        for (int block = 0; block < BLOCKS; block++) {
-            char name[32];
-            snprintf(name, sizeof name, "linear%d.weight", block);
-            lud_parameters_read_gradient(parameters, lud_parameters_find(parameters, name),
-                                         gradients[read] + block * WIDTH * WIDTH);
-        }
-        lud_nn_destroy(net);
-        lud_parameters_destroy(parameters);
-    }
-    assert_memory_equal(values[0], values[1], sizeof values[0]);
-    for (int i = 0; i < WEIGHTS; i++)
-        assert_true(fabs(gradients[0][i] - gradients[1][i]) <= 1e-12 * (1.0 + fabs(gradients[1][i])));
-    assert_true(bytes[0] < bytes[1]);
-}
-
 /* --- the networks of the EMPO learner as a large example --- */
 
 typedef struct example {
@@ -577,6 +528,57 @@ static void the_dueling_head_has_its_gradient(void **state) {
     close_example(&e);
 }
 
+/* --- what a plan lets share memory --- */
+
+/* Blocks with dropout whose results take over memory that nobody reads any more: outputs and gradients are
+ * those of the same blocks when every value in between is read by the caller and has memory of its own. */
+static void taken_memory_changes_nothing(void **state) {
+    (void)state;
+    enum { ROWS = 30, WIDTH = 12, BLOCKS = 3, WEIGHTS = BLOCKS * WIDTH * WIDTH };
+    static double values[2][ROWS * WIDTH], gradients[2][WEIGHTS], given[ROWS * WIDTH], none[ROWS * WIDTH];
+    size_t bytes[2];
+    for (int i = 0; i < ROWS * WIDTH; i++) given[i] = random_number(30, (uint32_t)i);
+    for (int read = 0; read < 2; read++) {
+        lud_parameters *parameters = lud_parameters_create(device, true);
+        lud_nn *net = lud_nn_create(parameters, ROWS);
+        const int input = lud_nn_input(net, WIDTH);
+        int x = input, between[3 * BLOCKS], n = 0;
+        for (int block = 0; block < BLOCKS; block++) {
+            char name[32];
+            snprintf(name, sizeof name, "linear%d", block);
+            int y = lud_nn_linear(net, x, name, WIDTH, LUD_RELU);
+            snprintf(name, sizeof name, "norm%d", block);
+            between[n++] = y = lud_nn_layer_norm(net, y, name, 1e-5);
+            between[n++] = y = lud_nn_dropout(net, y, 0.25, (uint32_t)block);
+            between[n++] = x = lud_nn_add(net, x, y);
+        }
+        lud_nn_output(net, x);
+        for (int i = 0; read && i < n - 1; i++) lud_nn_output(net, between[i]);
+        build(parameters, net);
+        bytes[read] = lud_nn_bytes(net);
+        fill(net, input, ROWS, 31);
+        lud_nn_set_step(net, 11, 1);
+        lud_nn_forward(net, ROWS, true);
+        lud_nn_read(net, x, ROWS, values[read]);
+        lud_parameters_zero_gradients(parameters);
+        for (int i = 0; read && i < n - 1; i++) lud_nn_write_gradient(net, between[i], ROWS, none);
+        lud_nn_write_gradient(net, x, ROWS, given);
+        lud_nn_backward(net);
+        for (int block = 0; block < BLOCKS; block++) {
+            char name[32];
+            snprintf(name, sizeof name, "linear%d.weight", block);
+            lud_parameters_read_gradient(parameters, lud_parameters_find(parameters, name),
+                                         gradients[read] + block * WIDTH * WIDTH);
+        }
+        lud_nn_destroy(net);
+        lud_parameters_destroy(parameters);
+    }
+    assert_memory_equal(values[0], values[1], sizeof values[0]);
+    for (int i = 0; i < WEIGHTS; i++)
+        assert_true(fabs(gradients[0][i] - gradients[1][i]) <= 1e-12 * (1.0 + fabs(gradients[1][i])));
+    assert_true(bytes[0] < bytes[1]);
+}
+
 static void sharing_buffers_saves_memory(void **state) {
     (void)state;
     example e;
@@ -616,6 +618,8 @@ static void plans_agree(void **state) {
     close_example(&e);
     close_example(&i);
 }
+
+/* --- parameters --- */
 
 static void targets_copy_and_blend(void **state) {
     (void)state;
@@ -694,85 +698,6 @@ static void stopped_gradients_stay_out(void **state) {
     close_example(&e);
 }
 
-static void initial_values(void **state) {
-    (void)state;
-    static double v[40 * 60], w[40 * 60];
-    const int64_t tall[2] = {60, 40}, wide[2] = {40, 60}, ring[1] = {2000};
-    const lud_init orthogonal = {.kind = LUD_INIT_ORTHOGONAL, .a = 1.5};
-    for (int side = 0; side < 2; side++) {
-        lud_init_values(&orthogonal, "o", 2, side ? wide : tall, 1, 2, v);
-        for (int a = 0; a < 40; a++)
-            for (int b = 0; b < 40; b++) {
-                double dot = 0.0;
-                for (int k = 0; k < 60; k++)
-                    dot += side ? v[a * 60 + k] * v[b * 60 + k] : v[k * 40 + a] * v[k * 40 + b];
-                assert_true(fabs(dot - (a == b ? 2.25 : 0.0)) < 1e-12);
-            }
-    }
-    const struct {
-        lud_init init;
-        double variance, bound;
-    } kinds[] = {{{.kind = LUD_INIT_FAN_IN}, 1.0 / 60.0 / 3.0, 0.1291},
-                 {{.kind = LUD_INIT_KAIMING, .a = sqrt(2.0)}, 2.0 / 60.0, 10.0},
-                 {{.kind = LUD_INIT_XAVIER, .a = 1.0}, 2.0 / 100.0, 0.24495},
-                 {{.kind = LUD_INIT_NORMAL, .a = 1.0}, 1.0, 10.0},
-                 {{.kind = LUD_INIT_UNIFORM, .a = 3.0}, 3.0, 3.0}};
-    for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++) {
-        lud_init_values(&kinds[k].init, "w", 2, wide, 1, 2, v);
-        double mean = 0.0, square = 0.0;
-        for (int i = 0; i < 2400; i++) {
-            mean += v[i] / 2400.0;
-            square += v[i] * v[i] / 2400.0;
-            assert_true(fabs(v[i]) <= kinds[k].bound);
-        }
-        assert_true(fabs(mean) < 5.0 * sqrt(kinds[k].variance / 2400.0));
-        assert_true(fabs(square / kinds[k].variance - 1.0) < 0.15);
-    }
-    const lud_init nu = {.kind = LUD_INIT_LRU_NU, .a = 0.5, .b = 0.9};
-    lud_init gamma = nu;
-    gamma.kind = LUD_INIT_LRU_GAMMA;
-    gamma.stream = "nu";
-    lud_init_values(&nu, "nu", 1, ring, 1, 2, v);
-    lud_init_values(&gamma, "gamma", 1, ring, 1, 1, w);
-    for (int i = 0; i < 2000; i++) {
-        const double radius = exp(-exp(v[i]));
-        assert_true(radius >= 0.5 && radius <= 0.9);
-        assert_true(fabs(exp(w[i]) - sqrt(1.0 - radius * radius)) < 1e-12);
-    }
-}
-
-/* Value i follows from the seed, the parameter's name and i: not from threads, nor from how many there are.
- */
-static void initial_values_are_counted(void **state) {
-    (void)state;
-    enum { N = 100003 };
-    static const lud_init kinds[] = {
-        {.kind = LUD_INIT_CONSTANT, .a = 0.25},  {.kind = LUD_INIT_UNIFORM, .a = 2.0},
-        {.kind = LUD_INIT_NORMAL, .a = 0.5},     {.kind = LUD_INIT_LRU_NU, .a = 0.4, .b = 0.99},
-        {.kind = LUD_INIT_LRU_THETA, .a = 6.28}, {.kind = LUD_INIT_LRU_GAMMA, .a = 0.4, .b = 0.99}};
-    double *one = malloc(N * sizeof *one), *more = malloc(N * sizeof *more);
-    for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++) {
-        lud_init_values(&kinds[k], "a", 1, (const int64_t[]){N}, 5, 1, one);
-        for (int n_threads = 2; n_threads < 5; n_threads++) {
-            lud_init_values(&kinds[k], "a", 1, (const int64_t[]){N}, 5, n_threads, more);
-            assert_memory_equal(one, more, N * sizeof *one);
-        }
-        for (int64_t n = 1; n < 10; n++) {
-            memset(more, 0x55, 11 * sizeof *more);
-            const double untouched = more[n];
-            lud_init_values(&kinds[k], "a", 1, &n, 5, 2, more);
-            assert_memory_equal(one, more, (size_t)n * sizeof *one);
-            assert_memory_equal(&more[n], &untouched, sizeof untouched);
-        }
-        lud_init_values(&kinds[k], "b", 1, (const int64_t[]){N}, 5, 1, more);
-        assert_int_equal(memcmp(one, more, N * sizeof *one) == 0, kinds[k].kind == LUD_INIT_CONSTANT);
-        lud_init_values(&kinds[k], "a", 1, (const int64_t[]){N}, 6, 1, more);
-        assert_int_equal(memcmp(one, more, N * sizeof *one) == 0, kinds[k].kind == LUD_INIT_CONSTANT);
-    }
-    free(one);
-    free(more);
-}
-
 static int open_device(void **state) {
     (void)state;
     return lud_device_open("cpu", 2, &device, NULL) == LUD_OK ? 0 : -1;
@@ -793,17 +718,15 @@ int main(void) {
         cmocka_unit_test(recurrences),
         cmocka_unit_test(attentions),
         cmocka_unit_test(dropout_has_the_gradient_of_its_mask),
-        cmocka_unit_test(taken_memory_changes_nothing),
         cmocka_unit_test(a_row_of_a_batch_equals_the_row_alone),
         cmocka_unit_test(strict_runs_do_not_depend_on_threads),
         cmocka_unit_test(the_dueling_head_has_its_gradient),
+        cmocka_unit_test(taken_memory_changes_nothing),
         cmocka_unit_test(sharing_buffers_saves_memory),
         cmocka_unit_test(plans_agree),
         cmocka_unit_test(targets_copy_and_blend),
         cmocka_unit_test(frozen_parameters_get_no_gradient),
         cmocka_unit_test(stopped_gradients_stay_out),
-        cmocka_unit_test(initial_values),
-        cmocka_unit_test(initial_values_are_counted),
     };
     return cmocka_run_group_tests(tests, open_device, close_device);
 }

@@ -273,6 +273,45 @@ static void resume_and_threads_change_nothing(void **state) {
     support_expect_same_runs(folder, "whole", "parts");
 }
 
+static double told(const lud_learner *learner, const double *row, const char *name) {
+    for (int i = 0; i < learner->n_columns; i++)
+        if (strcmp(learner->columns[i].name, name) == 0) return row[i];
+    fail_msg("no column %s", name);
+    return NAN;
+}
+
+/* Validation queries are ranked every so many epochs and behind the last one; the best so far is the best of
+ * those. */
+static void rankings_come_when_they_are_due(void **state) {
+    (void)state;
+    enum { EPOCHS = 5 };
+    static const int every[] = {0, 1, 2, 9};
+    for (int k = 0; k < 4; k++) {
+        char text[256];
+        snprintf(
+            text, sizeof text,
+            "learner={type: kge, scorer: distmult, dimension: 6, negatives: 4, epochs: %d, batch_size: 256, "
+            "evaluation: {every: %d, queries: 8, candidates: 4}}",
+            EPOCHS, every[k]);
+        const char *set[] = {text};
+        trained t = make(set, 1, 1);
+        double best = 0.0;
+        for (int epoch = 1; epoch <= EPOCHS; epoch++) {
+            double row[32];
+            for (int i = 0; i < 32; i++) row[i] = NAN;
+            assert_int_equal(t.learner->kind->iterate(t.learner, row, NULL), LUD_OK);
+            const bool due = epoch == EPOCHS || (every[k] > 0 && epoch % every[k] == 0);
+            const double mrr = told(t.learner, row, "valid/mrr");
+            assert_int_equal(!isnan(mrr), due);
+            assert_int_equal(!isnan(told(t.learner, row, "valid/best_mrr")), due);
+            if (!due) continue;
+            best = fmax(best, mrr);
+            assert_true(told(t.learner, row, "valid/best_mrr") == best);
+        }
+        drop(&t);
+    }
+}
+
 /* After `whole` was trained: the learner's own ranking, the embeddings as loaded, and beside proofs. */
 static void embeddings_rank(void **state) {
     (void)state;
@@ -454,6 +493,7 @@ int main(void) {
         cmocka_unit_test(gradients_equal_differences),
         cmocka_unit_test(floats_follow_doubles),
         cmocka_unit_test(losses_are_right),
+        cmocka_unit_test(rankings_come_when_they_are_due),
         cmocka_unit_test(resume_and_threads_change_nothing),
         cmocka_unit_test(embeddings_rank),
         cmocka_unit_test(fusions_follow_their_formulas),

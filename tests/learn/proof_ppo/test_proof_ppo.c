@@ -118,6 +118,39 @@ static void schedules_act(void **state) {
     drop(&t);
 }
 
+/* Validation queries are ranked every so many iterations and behind the last one; the best so far is the best
+ * of those and of the ranking before the first. */
+static void rankings_come_when_they_are_due(void **state) {
+    (void)state;
+    static const int every[] = {0, 4};
+    for (int k = 0; k < 2; k++) {
+        char text[64];
+        const char *set[N_SMALL + 1];
+        memcpy(set, small, sizeof small);
+        snprintf(text, sizeof text, "learner.evaluation.every=%d", every[k]);
+        set[N_SMALL] = text;
+        trained t = make(set, N_SMALL + 1);
+        const lud_proof_learner_state *p = (const lud_proof_learner_state *)t.learner;
+        const int mrr = column(t.learner, "valid/mrr"), best = column(t.learner, "valid/best_mrr");
+        const int n_iterations = (int)t.learner->n_iterations;
+        double highest = -1.0;
+        for (int i = 1; i <= n_iterations; i++) {
+            double row[64];
+            for (int c = 0; c < 64; c++) row[c] = NAN;
+            assert_int_equal(t.learner->kind->iterate(t.learner, row, NULL), LUD_OK);
+            const bool due = i == n_iterations || (every[k] > 0 && i % every[k] == 0);
+            if (i == 1) highest = p->best_mrr; /* of what nothing had been learned by */
+            assert_true(highest >= 0.0);
+            assert_int_equal(!isnan(row[mrr]), due);
+            assert_int_equal(!isnan(row[best]), due);
+            if (!due) continue;
+            highest = fmax(highest, row[mrr]);
+            assert_true(row[best] == highest);
+        }
+        drop(&t);
+    }
+}
+
 /* The sum of gradients, and so everything learned, does not depend on the size of chunks beyond rounding. */
 static void chunks_do_not_matter(void **state) {
     (void)state;
@@ -504,6 +537,126 @@ static void rollouts_end_with_values(void **state) {
     drop(&t);
 }
 
+/* The policy tells of a state what a rollout finds that is worth, whatever was asked before. */
+static void policies_tell_values_of_rollouts(void **state) {
+    (void)state;
+    trained t = make(small, N_SMALL);
+    lud_proof_learner_state *p = (lud_proof_learner_state *)t.learner;
+    lud_error error = {0};
+    lud_policy *policy;
+    double told[32];
+    assert_int_equal(p->n_envs, 32);
+    if (t.learner->kind->policy(t.learner, &policy, &error)) fail_msg("%s", error.text);
+    for (int i = 0; i < p->n_envs; i++) {
+        const uint8_t *here = p->batch->states + (size_t)i * t.model->model.layout.state_bytes;
+        assert_true(lud_policy_value(policy, here, 0, &told[i]));
+    }
+    lud_proof_ppo_rollout(t.learner);
+    int different = 0;
+    for (int i = 0; i < p->n_envs; i++) {
+        assert_float_equal(p->value[i], (float)told[i], 1e-5f);
+        different += p->value[i] != p->value[0];
+    }
+    assert_true(different > 0);
+    lud_policy_destroy(policy);
+    drop(&t);
+}
+
+/* What a learner's first iteration tells of its episodes, and what they came to one by one. */
+typedef struct told {
+    double row[64];
+    double last[512]; /* the last reward of each episode, in order of steps and slots */
+    int n, n_steps, n_choices;
+} told;
+
+static void tell(int reward, told *out) {
+    char scheme[32];
+    const char *set[N_SMALL + 2];
+    lud_error error = {0};
+    snprintf(scheme, sizeof scheme, "proof.reward=%d", reward);
+    memcpy(set, small, sizeof small);
+    set[N_SMALL] = scheme;
+    set[N_SMALL + 1] = "proof.negatives.per_positive=2";
+    trained t = make(set, N_SMALL + 2);
+    const lud_proof_learner_state *p = (const lud_proof_learner_state *)t.learner;
+    assert_int_equal(t.learner->kind->iterate(t.learner, out->row, &error), LUD_OK);
+    int length[64] = {0};
+    assert_true(p->n_envs <= 64 && p->n_samples <= 512);
+    for (int i = 0; i < p->n_samples; i++) {
+        const int slot = i % p->n_envs;
+        length[slot]++;
+        out->n_choices += p->decisions.begin[i + 1] - p->decisions.begin[i];
+        if (p->mask[i + p->n_envs] != 0.0f) continue;
+        out->last[out->n++] = (double)p->reward[i];
+        out->n_steps += length[slot];
+        length[slot] = 0;
+    }
+    drop(&t);
+}
+
+/* Episodes are told of by what was asked: shares of true and of corrupted queries that were proved, returns,
+ * lengths and choices. Whatever a world pays, the first rollout does the same. */
+static void episodes_are_told_of(void **state) {
+    (void)state;
+    static told by_kind, by_proof; /* 0.5: a corrupted query without a proof; 1: a proof, -1: a false one */
+    tell(4, &by_kind);
+    tell(1, &by_proof);
+    trained t = make(small, N_SMALL); /* names of columns */
+    double proved = 0, positives = 0, negatives = 0, returns = 0;
+    assert_true(by_kind.n == by_proof.n && by_kind.n > 20);
+    for (int i = 0; i < by_kind.n; i++) {
+        const bool is_false = by_kind.last[i] == 0.5;
+        assert_true(by_proof.last[i] >= 0.0); /* nothing false is proved of these facts */
+        negatives += is_false;
+        positives += !is_false;
+        proved += by_proof.last[i] == 1.0;
+        returns += by_kind.last[i];
+    }
+    assert_true(proved > 0 && proved < positives && negatives > 0 && negatives != positives);
+    const double expected[] = {returns / by_kind.n, proved / positives, 0.0,
+                               (double)by_kind.n_steps / by_kind.n, (double)by_kind.n_choices / 512};
+    static const char *const names[] = {"episode/return", "episode/proved", "episode/proved_corrupted",
+                                        "episode/length", "episode/successors"};
+    for (int k = 0; k < 5; k++) {
+        const double found = by_kind.row[column(t.learner, names[k])];
+        if (!(fabs(found - expected[k]) < 1e-6))
+            fail_msg("%s: %g, expected %g", names[k], found, expected[k]);
+    }
+    drop(&t);
+}
+
+/* Means over the heads that were asked for and over the tails, and the mean of these two; ranks by draw, or
+ * by the mean of ties; queries that are left out count nowhere. */
+static void rankings_are_summed_up(void **state) {
+    (void)state;
+    const lud_proof_ranking_query queries[] = {
+        {.played = {.proved = true, .length = 4}, .modes = {{1, 1, 5, 1, true}, {3, 3.5, 7, 0, true}}},
+        {.played = {.proved = false, .length = 9}, .modes = {{10, 10, 2, 0, true}, {0, 0, 9, 9, false}}},
+        {.played = {.proved = true, .length = 8}, .modes = {{2, 1, 3, 2, true}, {4, 3, 1, 1, true}}},
+        {.played = {.proved = true, .length = 100}, .modes = {{1, 1, 50, 50, true}, {1, 1, 50, 50, true}}},
+        {.played = {.proved = false, .length = 1}, .modes = {{11, 10.5, 6, 0, true}, {0, 0, 0, 0, false}}}};
+    static const uint8_t keep[] = {1, 1, 1, 0, 1};
+    lud_proof_rank_options options = {0};
+    options.ties = LUD_PROOF_TIES_RANDOM;
+    lud_proof_ranking_summary s = lud_proof_ranking_summarise(&options, queries, 5, keep);
+    assert_true(s.n_queries == 4 && s.n_proved == 2);
+    assert_true(s.n_negatives == 5 + 7 + 2 + 3 + 1 + 6 && s.n_negatives_proved == 4);
+    assert_true(s.length == 6.0);
+    const double head = (1 + 0.1 + 0.5 + 1.0 / 11) / 4, tail = (1.0 / 3 + 0.25) / 2;
+    assert_true(fabs(s.mode_mrr[0] - head) < 1e-12 && fabs(s.mode_mrr[1] - tail) < 1e-12);
+    assert_true(fabs(s.mrr - (head + tail) / 2) < 1e-12);
+    assert_true(s.hits1 == (0.25 + 0) / 2 && s.hits3 == (0.5 + 0.5) / 2 && s.hits10 == (0.75 + 1) / 2);
+    options.ties = LUD_PROOF_TIES_MEAN;
+    s = lud_proof_ranking_summarise(&options, queries, 5, keep);
+    assert_true(s.hits1 == (0.5 + 0) / 2 && s.hits3 == (0.5 + 0.5) / 2 && s.hits10 == (0.75 + 1) / 2);
+    assert_true(fabs(s.mode_mrr[1] - (1 / 3.5 + 1.0 / 3) / 2) < 1e-12);
+    /* one side alone is the mean by itself; of nothing there is nothing to tell */
+    s = lud_proof_ranking_summarise(&options, queries + 1, 1, NULL);
+    assert_true(s.n_queries == 1 && s.n_proved == 0 && s.length == 0 && s.mrr == 0.1 && s.hits10 == 1);
+    s = lud_proof_ranking_summarise(&options, queries, 0, NULL);
+    assert_true(s.n_queries == 0 && s.mrr == 0 && s.length == 0);
+}
+
 /* Weights that ranked last of all are still the best of those that were ranked; before any ranking there are
  * none. */
 static void the_worst_rank_is_a_rank(void **state) {
@@ -597,6 +750,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(resume_equals_no_interruption),
         cmocka_unit_test(schedules_act),
+        cmocka_unit_test(rankings_come_when_they_are_due),
         cmocka_unit_test(chunks_do_not_matter),
         cmocka_unit_test(ranks_follow_the_rule),
         cmocka_unit_test(ranking_equals_naive),
@@ -604,6 +758,9 @@ int main(void) {
         cmocka_unit_test(best_first_is_best),
         cmocka_unit_test(without_giving_up),
         cmocka_unit_test(rollouts_end_with_values),
+        cmocka_unit_test(policies_tell_values_of_rollouts),
+        cmocka_unit_test(episodes_are_told_of),
+        cmocka_unit_test(rankings_are_summed_up),
         cmocka_unit_test(the_worst_rank_is_a_rank),
         cmocka_unit_test(training_learns),
     };

@@ -727,45 +727,8 @@ static void mistakes_are_named(void **state) {
     }
 }
 
-/* Sums of episodes begin anew for every team, component and measure, and nothing behind them is touched. */
-static void sums_of_episodes_begin_anew(void **state) {
-    (void)state;
-    enum { N_TEAMS = 3, N_COMPONENTS = 2, N_MEASURES = 4 };
-    double teams[N_TEAMS + 1], components[N_COMPONENTS + 1], measures[N_MEASURES + 1];
-    lud_model model = {
-        .layout = {.n_teams = N_TEAMS, .n_components = N_COMPONENTS, .n_measures = N_MEASURES}};
-    lud_batch batch = {.model = &model};
-    for (int n_teams = 0; n_teams <= N_TEAMS; n_teams++) {
-        for (int k = 0; k <= N_TEAMS; k++) teams[k] = 7;
-        for (int k = 0; k <= N_COMPONENTS; k++) components[k] = 7;
-        for (int k = 0; k <= N_MEASURES; k++) measures[k] = 7;
-        model.layout.n_teams = n_teams;
-        lud_tick_stepping s = {.batch = &batch, .episodes = {3, 2, 1, teams, components, measures}};
-        lud_tick_clear_episodes(&s);
-        assert_true(s.episodes.n == 0 && s.episodes.returns == 0 && s.episodes.ended == 0);
-        const int all = n_teams > 0 ? n_teams : 1; /* without teams all are one */
-        for (int k = 0; k <= N_TEAMS; k++) assert_true(teams[k] == (k < all ? 0 : 7));
-        for (int k = 0; k <= N_COMPONENTS; k++) assert_true(components[k] == (k < N_COMPONENTS ? 0 : 7));
-        for (int k = 0; k <= N_MEASURES; k++) assert_true(measures[k] == (k < N_MEASURES ? 0 : 7));
-    }
-}
-
-/* The choice that does nothing, whichever it is; the first where there is none. */
-static void the_idle_do_nothing(void **state) {
-    (void)state;
-    static const int idle[] = {0, 1, 7, -1};
-    const lud_layout layout = {.n_agents = 4, .idle = idle}, none = {.n_agents = 4};
-    static const int expected[] = {0, 1, 7, 0};
-    for (int i = 0; i < 4; i++) {
-        assert_int_equal(lud_tick_idle(&layout, i), expected[i]);
-        assert_int_equal(lud_tick_idle(&none, i), 0);
-    }
-}
-
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(the_idle_do_nothing),
-                                       cmocka_unit_test(sums_of_episodes_begin_anew),
-                                       cmocka_unit_test(I1_one_version_draws_and_judges),
+    const struct CMUnitTest tests[] = {cmocka_unit_test(I1_one_version_draws_and_judges),
                                        cmocka_unit_test(I2_nobody_acts_with_the_next_version),
                                        cmocka_unit_test(I3_a_batch_is_its_rows),
                                        cmocka_unit_test(I4_order_is_that_of_agents),

@@ -40,6 +40,64 @@ static void scripts_are_imitated(void **state) {
     assert_true(share_of_two("learning_rate: 0", 1) < 0.6);
 }
 
+/* Whoever is imitated begins anew with each episode: a script that ends with it is acted from its first line
+ * again. */
+static void imitated_episodes_begin_anew(void **state) {
+    (void)state;
+    support_ticks s = support_ticks_open(AGENTS, TEAMS, ENVS,
+                                         "imitation: {ticks: 40, policies: {other: {type: script, actions: "
+                                         "[two, one, three, one, one, one, one, "
+                                         "one, one]}}}");
+    for (int t = 0; t < 4 * SUPPORT_STEPS; t++) {
+        support_ticks_run(&s, 1);
+        const int step = t % SUPPORT_STEPS, choice = step == 0 ? 1 : step == 2 ? 2 : 0;
+        near(support_ticks_share(&s, choice), 1, 0);
+    }
+    support_ticks_close(&s);
+}
+
+/* Who takes part in the tick of this number, in all environments. */
+static int present(int tick) {
+    int n = 0;
+    for (int i = 0; i < AGENTS; i++) n += i % 2 == 0 || tick % SUPPORT_STEPS <= 2 + i % 5;
+    return ENVS * n;
+}
+
+/* Ticks of imitation are ticks like others: each is an update, and the rows that it learns from are counted
+ * for as many ticks as there were, though no gate was asked about them. */
+static void imitation_is_told_of(void **state) {
+    (void)state;
+    enum { IMITATED = 4, EACH = 6 };
+    support_ticks s = support_ticks_open(
+        AGENTS, TEAMS, ENVS, "imitation: {ticks: 4, " SCRIPT "}, ticks: 12, ticks_per_iteration: 6");
+    lud_learner *l = &s.learner->base;
+    double row[LUD_TICK_COLUMNS + 32], selected = 0, scored = 0;
+    lud_error error = {0};
+    if (l->kind->iterate(l, row, &error)) fail_msg("%s", error.text);
+    for (int t = 0; t < EACH; t++) {
+        selected += present(t);
+        scored += t < IMITATED ? 0 : present(t);
+    }
+    near(row[LUD_TICK_SELECTED], selected / EACH, 1e-9);
+    near(row[LUD_TICK_SCORED], scored / EACH, 1e-9);
+    near(row[LUD_TICK_VALUED], scored / EACH, 1e-9); /* the critic learns from rewards alone */
+    near(row[LUD_TICK_STEPS], EACH * ENVS, 0);
+    near(row[LUD_TICK_VERSION], EACH, 0);
+    assert_true(row[LUD_TICK_NORM] > 0);
+    support_ticks_close(&s);
+    s = support_ticks_open(AGENTS, TEAMS, ENVS,
+                           "imitation: {ticks: 90, share: 0.3, " SCRIPT
+                           "}, ticks: 90, ticks_per_iteration: 90");
+    l = &s.learner->base;
+    if (l->kind->iterate(l, row, &error)) fail_msg("%s", error.text);
+    selected = 0;
+    for (int t = 0; t < 90; t++) selected += present(t);
+    near(row[LUD_TICK_SELECTED], 0.3 * selected / 90, 0.02 * selected / 90);
+    near(row[LUD_TICK_SCORED], 0, 0);
+    assert_true(row[LUD_TICK_VERSION] > 80 && row[LUD_TICK_VERSION] <= 90); /* a tick may draw nobody */
+    support_ticks_close(&s);
+}
+
 /* ---- chances ---- */
 
 static const char village[] =
@@ -150,8 +208,9 @@ static void values_have_the_loss_that_is_said(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(scripts_are_imitated),
-                                       cmocka_unit_test(chances_are_of_what_there_is),
-                                       cmocka_unit_test(values_have_the_loss_that_is_said)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(scripts_are_imitated), cmocka_unit_test(imitated_episodes_begin_anew),
+        cmocka_unit_test(imitation_is_told_of), cmocka_unit_test(chances_are_of_what_there_is),
+        cmocka_unit_test(values_have_the_loss_that_is_said)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -115,6 +115,28 @@ static void test_one_of_those_who_want_a_cell_gets_it(void **unused) {
     end(s);
 }
 
+/* Leaves zeros where functions that are called next have their variables. */
+__attribute__((noinline)) static void leave_zeros(void) {
+    volatile uint8_t stack[1 << 18];
+    for (size_t i = 0; i < sizeof stack; i++) stack[i] = 0;
+}
+
+/* A cell can be entered wherever it lies, the last one of the map too, whatever memory held before the step.
+ */
+static void test_every_cell_can_be_entered(void **unused) {
+    (void)unused;
+    scene *s = begin("  map: [A12, ..., B..]\n" TEAMS);
+    tribes_put(s->model, s->state, 0, 0, 1, 0, 0, 0); /* out of the way */
+    for (int y = 0; y < 3; y++)
+        for (int x = 1; x < 3; x++) {
+            tribes_put(s->model, s->state, 1, 3 - x, y, 0, 0, 0);
+            leave_zeros();
+            act(s, W, x == 1 ? WEST : E, W, W);
+            assert_at(s, 1, x, y);
+        }
+    end(s);
+}
+
 /* --- Work --- */
 
 static void test_gathering(void **unused) {
@@ -410,6 +432,7 @@ int main(void) {
         cmocka_unit_test(test_moves),
         cmocka_unit_test(test_nobody_enters_where_somebody_stood),
         cmocka_unit_test(test_one_of_those_who_want_a_cell_gets_it),
+        cmocka_unit_test(test_every_cell_can_be_entered),
         cmocka_unit_test(test_gathering),
         cmocka_unit_test(test_skill),
         cmocka_unit_test(test_growth),
