@@ -292,7 +292,7 @@ static void many(void **state) {
     (void)state;
     if (!there_is_mpi()) skip();
     for (int n = 1; n <= 4; n++) {
-        char command[4096], number[8];
+        char command[4096], number[16];
         snprintf(number, sizeof number, "%d", n);
         snprintf(command, sizeof command, LAUNCH, n, program, number);
         assert_int_equal(system(command), 0);
