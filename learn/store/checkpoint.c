@@ -258,9 +258,20 @@ static int64_t first_unreal(const lud_tensor *tensor) {
     const size_t bytes = tensor_types[tensor->type].bytes;
     for (size_t k = 0; k < sizeof reals / sizeof *reals; k++) {
         if (reals[k].type != tensor->type) continue;
-        for (size_t at = 0; at < tensor->bytes; at += bytes) {
+        /* eight bytes at a time: one more in an exponent reaches the sign where it is all ones */
+        const uint64_t each = bytes == 8 ? 1 : UINT64_MAX / ((UINT64_C(1) << 8 * bytes) - 1),
+                       exponents = each * reals[k].exponent, one = exponents & ~(exponents << 1),
+                       signs = exponents + one;
+        const char *numbers = tensor->data;
+        uint64_t eight = 0;
+        size_t at = 0;
+        for (; at + sizeof eight <= tensor->bytes; at += sizeof eight) {
+            memcpy(&eight, numbers + at, sizeof eight);
+            if (((eight & exponents) + one) & signs) break;
+        }
+        for (; at < tensor->bytes; at += bytes) {
             uint64_t pattern = 0;
-            memcpy(&pattern, (const char *)tensor->data + at, bytes);
+            memcpy(&pattern, numbers + at, bytes);
             if ((pattern & reals[k].exponent) == reals[k].exponent) return (int64_t)(at / bytes);
         }
     }
