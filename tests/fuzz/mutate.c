@@ -26,7 +26,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t length);
 
-enum { MAX_SEEDS = 512, MAX_LENGTH = 1 << 20, MOST_KEPT = 1 << 25 };
+enum { MAX_SEEDS = 512, MAX_LENGTH = 1 << 20, MOST_KEPT = 1 << 22 };
 
 static struct {
     uint8_t *bytes;
