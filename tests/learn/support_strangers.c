@@ -21,17 +21,22 @@ static uint8_t *bytes_of(const lud_tensor *tensor) {
     return (uint8_t *)(uintptr_t)tensor->data;
 }
 
-/* Trainings whose names begin so are made smaller still: a stranger is played many times, and what lies in
- * its checkpoint is of the same kinds. The first that fits counts. */
+/* Trainings whose names begin so, and what makes them smaller. The first that fits counts. */
 static const struct {
     const char *names, *file, *set[SUPPORT_MOST_SET]; /* file: null: their own */
 } smaller[] = {
     {"mappo on a grid",
      NULL,
-     {"learner.hidden_size=6", "learner.channels=4", "learner.convolutions=2", "multigrid.max_steps=8"}},
+     {"learner.hidden_size=6", "learner.channels=4", "learner.convolutions=1", "learner.layers=0",
+      "multigrid.max_steps=8"}},
     {"mappo", NULL, {"learner.hidden_size=8", "run.environments=2", "learner.evaluation_episodes=2"}},
     {"a policy for each role", NULL, {"learner.hidden_size=6"}},
     {"recurrent, choices", NULL, {"learner.hidden_size=6", "learner.evaluation_episodes=6"}},
+    {"ticks, a graph",
+     NULL,
+     {"learner.max_rows=16", "learner.policy.layers=0", "learner.policy.graph.layers=0",
+      "learner.policy.graph.embed_layers=0"}},
+    {"ticks", NULL, {"learner.max_rows=16"}},
     {"proof",
      LUDUS_SOURCE_DIR "/scenarios/proof/europe.yaml",
      {"learner.automatic=false", "learner.chunk_rows=64", "learner.evaluation.slots=4"}},
@@ -41,10 +46,13 @@ static const struct {
     {"empo, states met and forgotten",
      NULL,
      {EMPO_NETWORKS, "learner.met_memory=0.004M", "multigrid.max_steps=2"}},
+    {"empo, people alone",
+     NULL,
+     {EMPO_NETWORKS, "learner.updates_per_iteration=2", "learner.buffer_size=12", "multigrid.max_steps=3"}},
     {"empo", NULL, {EMPO_NETWORKS}},
 };
 
-static support_training made_smaller(const support_training *t) {
+support_training support_stranger_training(const support_training *t) {
     support_training s = *t;
     size_t n = 0, k = 0;
     while (n < sizeof smaller / sizeof *smaller &&
@@ -61,7 +69,7 @@ static support_training made_smaller(const support_training *t) {
 }
 
 support_stranger support_stranger_open(const support_training *t) {
-    const support_training small = made_smaller(t);
+    const support_training small = support_stranger_training(t);
     support_stranger s = {.training = t};
     char path[] = "/tmp/ludus-stranger-XXXXXX";
     const int file = mkstemp(path);
