@@ -12,18 +12,20 @@ enum { MOST_PATH = 128 };
 static const lud_option *find(const lud_option_table *table, lud_tree *mapping, size_t offset, char *path,
                               const lud_tree **given) {
     if (mapping && mapping->kind != LUD_TREE_MAPPING) mapping = NULL;
+    const size_t used = strlen(path);
     for (int i = 0; i < table->n; i++) {
         const lud_option *o = &table->options[i];
+        const bool section = o->type == LUD_OPTION_SECTION;
+        if (section ? offset < o->offset || offset - o->offset >= o->section->bytes : offset != o->offset)
+            continue;
         lud_tree *node = mapping ? lud_tree_get(mapping, o->key) : NULL;
-        const size_t used = strlen(path);
         snprintf(path + used, MOST_PATH - used, "%s%s", used ? "." : "", o->key);
-        if (o->type == LUD_OPTION_SECTION && offset >= o->offset && offset - o->offset < o->section->bytes) {
-            const lud_option *inner = find(o->section, node, offset - o->offset, path, given);
-            if (inner) return inner;
-        } else if (o->type != LUD_OPTION_SECTION && o->offset == offset) {
+        if (!section) {
             *given = lud_option_is_auto(o, node) ? NULL : node;
             return o;
         }
+        const lud_option *inner = find(o->section, node, offset - o->offset, path, given);
+        if (inner) return inner;
         path[used] = '\0';
     }
     return NULL;

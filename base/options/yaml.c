@@ -401,17 +401,23 @@ static size_t valid_utf8(const char *text, size_t length) {
     return length;
 }
 
-/* A text of one plain word or a few, as most values of options are: read without a parser, which takes longer
- * to make than a thousand words to read. */
+static bool is_empty_list(const char *text, size_t length) {
+    return length == 2 && text[0] == '[' && text[1] == ']';
+}
+
+/* A text of one plain word or a few, or an empty list, as most values of options are: read without a parser,
+ * which takes longer to make than a thousand words to read. */
 static lud_status read_words(reader *r, lud_tree **root) {
     const int at = r->one_place ? 0 : 1;
+    const bool list = is_empty_list(r->source, r->length);
     *root = NULL;
     const char *text = lud_arena_text(r->arena, r->source, r->length);
     if (!text) return out_of_memory(r);
-    LUD_TRY(new_node(r, (lud_place){r->name, at, at}, LUD_TREE_SCALAR, root));
+    LUD_TRY(new_node(r, (lud_place){r->name, at, at}, list ? LUD_TREE_SEQUENCE : LUD_TREE_SCALAR, root));
+    (*root)->end = r->one_place ? 0 : r->length;
+    if (list) return LUD_OK;
     (*root)->text = text;
     (*root)->text_length = r->length;
-    (*root)->end = r->one_place ? 0 : r->length;
     settle_meaning(*root);
     return LUD_OK;
 }
@@ -439,7 +445,7 @@ lud_status lud_yaml_parse(lud_arena *arena, const char *name, const char *text, 
     reader r = {.arena = arena, .source = text, .length = length, .one_place = one_place, .error = error};
     r.name = lud_arena_text(arena, name, strlen(name));
     if (!r.name) return lud_out_of_memory(error);
-    if (lud_yaml_is_plain(text, length)) return read_words(&r, root);
+    if (lud_yaml_is_plain(text, length) || is_empty_list(text, length)) return read_words(&r, root);
     /* libfyaml aborts, or forgets, where memory ends in the middle: what it takes must be there before */
     void *room = malloc(PARSE_BYTES + PARSE_FACTOR * length);
     if (!room) return out_of_memory(&r);

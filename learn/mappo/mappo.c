@@ -139,12 +139,14 @@ static lud_status find_groups(mappo *m, lud_error *error) {
     return LUD_OK;
 }
 
-static lud_status build_networks(mappo *m, lud_error *error) {
+static lud_status build_networks(mappo *m, int64_t envs, lud_error *error) {
     lud_mappo_options *o = &m->options;
     const lud_model *model = m->scenario->model;
-    const int64_t slice = o->chunk_length > SLICE_ROWS ? o->chunk_length : SLICE_ROWS;
+    const int64_t most = o->chunk_length > SLICE_ROWS ? o->chunk_length : SLICE_ROWS;
     for (int k = 0; k < m->n_groups; k++) {
         lud_mappo_group *g = &m->groups[k];
+        const int64_t samples = envs * o->rollout_length * g->n_agents,
+                      slice = samples < most ? samples : most;
         const uint64_t seed = seed_of(m, k);
         LUD_TRY(lud_mappo_networks_create(model, o, m->device, seed, slice, LUD_MAPPO_UPDATE, NULL,
                                           &g->update, error));
@@ -208,7 +210,7 @@ static lud_status build(mappo *m, const lud_scenario *s, lud_device *device, lud
     const int64_t most = device->backend->rows_per_run;
     m->slice_envs = most / n_agents > 0 ? most / n_agents : 1;
     if (m->slice_envs > envs) m->slice_envs = envs;
-    status = build_networks(m, error);
+    status = build_networks(m, envs, error);
     if (!status)
         status = lud_shares_check(o->update.shares, envs, "environments",
                                   s->learner ? s->learner->place : (lud_place){0}, error);

@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <xxhash.h>
+
 /* Every parameter starts on a cache line. */
 enum { ALIGN_NUMBERS = 16 };
 
@@ -26,9 +28,14 @@ void lud_parameters_destroy(lud_parameters *parameters) {
     free(parameters);
 }
 
+static uint64_t hash_of(const char *name) {
+    return XXH3_64bits(name, strlen(name));
+}
+
 int lud_parameters_find(const lud_parameters *parameters, const char *name) {
+    const uint64_t hash = hash_of(name);
     for (int i = 0; i < parameters->n; i++)
-        if (strcmp(parameters->items[i].name, name) == 0) return i;
+        if (parameters->items[i].hash == hash && strcmp(parameters->items[i].name, name) == 0) return i;
     return -1;
 }
 
@@ -60,7 +67,8 @@ int lud_parameters_add(lud_parameters *parameters, const char *name, int n_dimen
         return -1;
     }
     lud_parameter *p = &parameters->items[parameters->n];
-    *p = (lud_parameter){.name = copy, .n_dimensions = n_dimensions, .n = 1, .init = init};
+    *p = (lud_parameter){
+        .name = copy, .hash = hash_of(name), .n_dimensions = n_dimensions, .n = 1, .init = init};
     for (int i = 0; i < n_dimensions; i++) {
         p->dimensions[i] = dimensions[i];
         p->n *= dimensions[i];

@@ -32,6 +32,7 @@ typedef struct lud_init {
 
 typedef struct lud_parameter {
     const char *name;
+    uint64_t hash; /* of the name */
     int n_dimensions;
     int64_t dimensions[LUD_TENSOR_MAX_DIMENSIONS];
     int64_t n;      /* numbers */

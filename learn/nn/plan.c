@@ -25,6 +25,7 @@ typedef struct buffer {
 
 typedef struct planner {
     buffer *buffers;
+    int *by_offset; /* those placed so far, the lowest first */
     int n;
 } planner;
 
@@ -287,18 +288,17 @@ static size_t place_buffers(planner *p) {
     size_t total = 0;
     for (int i = 0; i < p->n; i++) {
         buffer *b = &p->buffers[i];
-        for (bool moved = true; moved;) {
-            moved = false;
-            for (int k = 0; k < i; k++) {
-                const buffer *other = &p->buffers[k];
-                const bool together = other->first <= b->last && b->first <= other->last;
-                if (together && b->offset < other->offset + other->bytes &&
-                    other->offset < b->offset + b->bytes) {
-                    b->offset = other->offset + other->bytes;
-                    moved = true;
-                }
-            }
+        int n = i; /* where it stands in by_offset */
+        for (int k = 0; k < i; k++) {
+            const buffer *other = &p->buffers[p->by_offset[k]];
+            if (other->offset >= b->offset + b->bytes) break;
+            const bool together = other->first <= b->last && b->first <= other->last;
+            if (together && b->offset < other->offset + other->bytes)
+                b->offset = other->offset + other->bytes;
         }
+        for (; n > 0 && p->buffers[p->by_offset[n - 1]].offset > b->offset; n--)
+            p->by_offset[n] = p->by_offset[n - 1];
+        p->by_offset[n] = i;
         *b->place = b->offset;
         if (b->offset + b->bytes > total) total = b->offset + b->bytes;
     }
@@ -311,9 +311,10 @@ lud_status lud_nn_plan(lud_nn *net, lud_nn_mode mode, lud_error *error) {
     bool *marks = calloc(n, sizeof *marks);
     int *times = calloc(2 * n, sizeof *times), *owner = calloc(n, sizeof *owner),
         *place = calloc(n, sizeof *place);
-    planner p = {.buffers = calloc(2 * n, sizeof *p.buffers)};
+    planner p = {.buffers = calloc(2 * n, sizeof *p.buffers),
+                 .by_offset = calloc(2 * n, sizeof *p.by_offset)};
     const bool training = mode == LUD_NN_TRAIN;
-    bool ok = !net->failed && marks && times && owner && place && p.buffers;
+    bool ok = !net->failed && marks && times && owner && place && p.buffers && p.by_offset;
     if (ok) {
         if (training) {
             mark_gradients(net, marks);
@@ -341,7 +342,7 @@ lud_status lud_nn_plan(lud_nn *net, lud_nn_mode mode, lud_error *error) {
         net->step_read = net->step;
         ok = net->memory && net->step;
     }
-    LUD_FREE(marks, times, owner, place, p.buffers);
+    LUD_FREE(marks, times, owner, place, p.buffers, p.by_offset);
     if (!ok) return lud_no_memory(error, "a network of %zu bytes", net->bytes);
     net->planned = true;
     net->training_plan = training;

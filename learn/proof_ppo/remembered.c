@@ -4,7 +4,7 @@
 
 lud_status lud_proof_remembered_create(int64_t width, size_t bytes, lud_proof_remembered *m,
                                        lud_error *error) {
-    *m = (lud_proof_remembered){.width = width};
+    *m = (lud_proof_remembered){.width = width, .empty = true};
     if (bytes == 0) return LUD_OK;
     const size_t a_set = LUD_PROOF_WAYS * ((size_t)width * sizeof *m->head + sizeof *m->key);
     m->n_sets = 1;
@@ -25,7 +25,8 @@ void lud_proof_remembered_free(lud_proof_remembered *m) {
 }
 
 void lud_proof_remembered_forget(lud_proof_remembered *m) {
-    if (m->n_sets > 0) memset(m->key, 0, (size_t)m->n_sets * LUD_PROOF_WAYS * sizeof *m->key);
+    if (m->n_sets > 0 && !m->empty) memset(m->key, 0, (size_t)m->n_sets * LUD_PROOF_WAYS * sizeof *m->key);
+    m->empty = true;
 }
 
 /* 0 marks a free place. */
@@ -52,6 +53,7 @@ const float *lud_proof_remembered_find(lud_proof_remembered *m, uint64_t hash) {
 void lud_proof_remembered_add(lud_proof_remembered *m, uint64_t hash, const double *head) {
     m->news++;
     if (m->n_sets == 0) return;
+    m->empty = false;
     const size_t first = set_of(m, hash), set = first / LUD_PROOF_WAYS, at = first + m->next[set];
     m->next[set] = (uint8_t)((m->next[set] + 1) % LUD_PROOF_WAYS);
     m->key[at] = key_of(hash);

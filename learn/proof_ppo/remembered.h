@@ -14,6 +14,7 @@ typedef struct lud_proof_remembered {
     uint64_t *key;       /* [n_sets][LUD_PROOF_WAYS], 0: free */
     float *head;         /* [n_sets][LUD_PROOF_WAYS][width] */
     uint8_t *next;       /* [n_sets] the place that the next new head of a set takes */
+    bool empty;          /* nothing is kept yet */
     uint64_t hits, news; /* since it was made */
 } lud_proof_remembered;
 

@@ -77,26 +77,27 @@ static lud_status check_meant(const char *folder, const lud_settings *own, const
 }
 
 /* The comments with one more about the settings until now. */
-static lud_status note_change(const lud_settings *own, const char *configuration, uint64_t iteration,
-                              bool *changed, lud_text *comments, lud_error *error) {
+static lud_status note_change(const char *folder, lud_settings *own, const char *configuration,
+                              uint64_t iteration, bool *changed, lud_text *comments, lud_error *error) {
     lud_text told = {0};
     int n = 0;
-    LUD_TRY(lud_settings_differences(own->text, configuration, NULL, "it", MOST_WRITTEN, NULL, NULL, &told,
-                                     &n, error));
+    lud_status status = lud_settings_differences(own->text, configuration, NULL, "it", MOST_WRITTEN, NULL,
+                                                 NULL, &told, &n, error);
+    if (!status && n > 0) status = lud_settings_key(folder, own->text, own->key, error);
     lud_text_append(comments, "%s", own->comments);
-    if (n > 0)
+    if (!status && n > 0)
         lud_text_append(comments, "# until iteration %" PRIu64 " with other settings, key %s: %s%s\n",
                         iteration, own->key, told.bytes ? told.bytes : "", n > MOST_WRITTEN ? "; ..." : "");
     *changed = n > 0;
     lud_text_free(&told);
-    return comments->failed ? lud_no_memory(error, "a run") : LUD_OK;
+    return status ? status : comments->failed ? lud_no_memory(error, "a run") : LUD_OK;
 }
 
 lud_status lud_run_check_settings(const char *folder, const char *configuration, const lud_run_meant *meant,
                                   lud_error *error) {
     lud_settings own;
     bool there;
-    lud_status status = lud_settings_find(folder, &own, &there, error);
+    lud_status status = lud_settings_find_text(folder, &own, &there, error);
     if (!status && there) status = check_meant(folder, &own, configuration, meant, error);
     lud_settings_free(&own);
     return status;
@@ -108,9 +109,10 @@ lud_status lud_run_continue(const char *folder, const char *configuration, const
     lud_text files = {0}, comments = {0};
     bool there, changed = false;
     lud_text_append(&files, "%s/files", folder);
-    lud_status status = lud_settings_find(folder, &own, &there, error);
+    lud_status status = lud_settings_find_text(folder, &own, &there, error);
     if (!status && files.failed) status = lud_no_memory(error, "a run");
-    if (!status && there) status = note_change(&own, configuration, iteration, &changed, &comments, error);
+    if (!status && there)
+        status = note_change(folder, &own, configuration, iteration, &changed, &comments, error);
     lud_settings_free(&own);
     if (changed && !status)
         lud_log(NULL, LUD_LOG_INFO, "%s: goes on with other settings, which its scenario.yaml tells", folder);
@@ -128,7 +130,7 @@ lud_status lud_run_begin_again(const char *folder, const char *configuration, co
     lud_text told = {0};
     bool there;
     int n = 1;
-    lud_status status = lud_settings_find(folder, &own, &there, error);
+    lud_status status = lud_settings_find_text(folder, &own, &there, error);
     if (!status && there)
         status = lud_settings_differences(own.text, configuration, NULL, "the run", 0, NULL, NULL, &told, &n,
                                           error);

@@ -151,7 +151,7 @@ lud_status lud_settings_key(const char *folder, const char *configuration, char 
 
 /* ---- scenario.yaml ---- */
 
-lud_status lud_settings_read(const char *folder, lud_settings *settings, lud_error *error) {
+static lud_status read_text(const char *folder, lud_settings *settings, lud_error *error) {
     *settings = (lud_settings){.arena = lud_arena_create(0)};
     lud_text path = {0};
     char *text = NULL;
@@ -168,14 +168,23 @@ lud_status lud_settings_read(const char *folder, lud_settings *settings, lud_err
     }
     settings->text = text + top;
     settings->comments = lud_arena_text(settings->arena, text, top);
-    if (!settings->comments) return lud_no_memory(error, "a run's settings");
+    return settings->comments ? LUD_OK : lud_no_memory(error, "a run's settings");
+}
+
+lud_status lud_settings_read(const char *folder, lud_settings *settings, lud_error *error) {
+    LUD_TRY(read_text(folder, settings, error));
     return lud_settings_key(folder, settings->text, settings->key, error);
 }
 
-lud_status lud_settings_find(const char *folder, lud_settings *settings, bool *there, lud_error *error) {
+lud_status lud_settings_find_text(const char *folder, lud_settings *settings, bool *there, lud_error *error) {
     *settings = (lud_settings){0};
     LUD_TRY(lud_run_holds(folder, "scenario.yaml", there, error));
-    return *there ? lud_settings_read(folder, settings, error) : LUD_OK;
+    return *there ? read_text(folder, settings, error) : LUD_OK;
+}
+
+lud_status lud_settings_find(const char *folder, lud_settings *settings, bool *there, lud_error *error) {
+    LUD_TRY(lud_settings_find_text(folder, settings, there, error));
+    return *there ? lud_settings_key(folder, settings->text, settings->key, error) : LUD_OK;
 }
 
 void lud_settings_free(lud_settings *settings) {
@@ -230,9 +239,12 @@ static lud_status find_leaves(lud_arena *arena, const char *name, const char *te
     return failed ? lud_no_memory(error, "a run's settings") : LUD_OK;
 }
 
-static const char *value_of(const leaves *l, const char *path) {
-    for (size_t i = 0; i < l->n; i++)
+/* Two configurations are mostly alike: what stands `near` is looked at first. */
+static const char *value_of(const leaves *l, const char *path, size_t near) {
+    for (size_t k = 0; k < l->n; k++) {
+        const size_t i = (near + k) % l->n;
         if (strcmp(l->items[i].path, path) == 0) return l->items[i].text;
+    }
     return NULL;
 }
 
@@ -275,9 +287,11 @@ static bool is_copy(const char *was, const char *is) {
 static void compare(const leaves *before, const leaves *now, bool gone, comparison *c) {
     const leaves *from = gone ? before : now;
     for (size_t i = 0; i < from->n; i++) {
-        const char *path = from->items[i].path, *was = value_of(before, path), *is = value_of(now, path);
+        const char *path = from->items[i].path, *was = value_of(before, path, i),
+                   *is = value_of(now, path, i);
         if (same_value(was, is) || is_copy(was, is) || (gone && is) || is_of_no_account(path)) continue;
-        if ((c->skip && c->skip(c->context, path)) || (c->plain && !same_value(value_of(c->plain, path), is)))
+        if ((c->skip && c->skip(c->context, path)) ||
+            (c->plain && !same_value(value_of(c->plain, path, i), is)))
             continue;
         if (c->n++ >= c->most) continue;
         lud_text_append(c->out, "%s%s: ", c->out->length ? "; " : "", path);
@@ -292,6 +306,8 @@ lud_status lud_settings_differences(const char *old_text, const char *new_text, 
                                     const char *where, int most,
                                     bool (*skip)(const void *context, const char *path), const void *context,
                                     lud_text *out, int *n, lud_error *error) {
+    *n = 0;
+    if (strcmp(old_text, new_text) == 0) return LUD_OK;
     lud_arena *arena = lud_arena_create(0);
     leaves before = {0}, now = {0}, plain = {0};
     lud_status status = arena ? find_leaves(arena, where, old_text, &before, error)

@@ -27,6 +27,8 @@ typedef struct lud_settings {
 lud_status lud_settings_read(const char *folder, lud_settings *settings, lud_error *error);
 /* The same of a folder that may have none: then *there is false and that is no error. */
 lud_status lud_settings_find(const char *folder, lud_settings *settings, bool *there, lud_error *error);
+/* The same without the key, for which all is read that the configuration names in RUN/files. */
+lud_status lud_settings_find_text(const char *folder, lud_settings *settings, bool *there, lud_error *error);
 void lud_settings_free(lud_settings *settings);
 /* Whether results with that key belong to these settings, or to those before. */
 bool lud_settings_made(const lud_settings *settings, const char *key);

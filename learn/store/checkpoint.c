@@ -13,6 +13,7 @@
 
 #include "base/arena.h"
 #include "base/file.h"
+#include "base/text.h"
 
 /* The format's own limit on its header. */
 enum { HEADER_LIMIT = 100 * 1000 * 1000, CHECKSUM_DIGITS = 16 };
@@ -258,9 +259,20 @@ static int64_t first_unreal(const lud_tensor *tensor) {
     const size_t bytes = tensor_types[tensor->type].bytes;
     for (size_t k = 0; k < sizeof reals / sizeof *reals; k++) {
         if (reals[k].type != tensor->type) continue;
-        for (size_t at = 0; at < tensor->bytes; at += bytes) {
+        /* eight bytes at a time: one more in an exponent reaches the sign where it is all ones */
+        const uint64_t each = bytes == 8 ? 1 : UINT64_MAX / ((UINT64_C(1) << 8 * bytes) - 1),
+                       exponents = each * reals[k].exponent, one = exponents & ~(exponents << 1),
+                       signs = exponents + one;
+        const char *numbers = tensor->data;
+        uint64_t eight = 0;
+        size_t at = 0;
+        for (; at + sizeof eight <= tensor->bytes; at += sizeof eight) {
+            memcpy(&eight, numbers + at, sizeof eight);
+            if (((eight & exponents) + one) & signs) break;
+        }
+        for (; at < tensor->bytes; at += bytes) {
             uint64_t pattern = 0;
-            memcpy(&pattern, (const char *)tensor->data + at, bytes);
+            memcpy(&pattern, numbers + at, bytes);
             if ((pattern & reals[k].exponent) == reals[k].exponent) return (int64_t)(at / bytes);
         }
     }
@@ -610,40 +622,57 @@ static int by_element_size(const lud_checkpoint *checkpoint, size_t *order) {
     return n == checkpoint->n_tensors;
 }
 
-/* The header as JSON text with zeros for the checksum, padded to a multiple of eight bytes. Caller frees. */
-static char *make_header(const lud_checkpoint *checkpoint, const size_t *order, size_t *n_header) {
-    json_t *root = json_object(), *metadata = json_object();
-    int failed = json_object_set_new(metadata, checksum_key, json_string("0000000000000000"));
+/* A value as JSON text, and no value any more; false where it was none, which is not UTF-8 or out of memory.
+ */
+static bool append_json(lud_text *out, json_t *value) {
+    char *text = json_dumps(value, JSON_COMPACT | JSON_ENCODE_ANY);
+    json_decref(value);
+    if (text) lud_text_append(out, "%s", text);
+    free(text);
+    return text;
+}
+
+static bool append_texts(const lud_checkpoint *checkpoint, lud_text *out) {
+    json_t *texts = json_object();
+    int failed = json_object_set_new(texts, checksum_key, json_string("0000000000000000"));
     for (size_t i = 0; i < checkpoint->n_texts; i++)
         failed |=
-            json_object_set_new(metadata, checkpoint->texts[i].key, json_string(checkpoint->texts[i].text));
-    failed |= json_object_set_new(root, "__metadata__", metadata);
+            json_object_set_new(texts, checkpoint->texts[i].key, json_string(checkpoint->texts[i].text));
+    return append_json(out, texts) && !failed;
+}
+
+static bool append_name(lud_text *out, const char *name) {
+    for (const char *c = name; *c; c++)
+        if (*c < ' ' || *c > '~' || *c == '"' || *c == '\\') return append_json(out, json_string(name));
+    lud_text_append(out, "\"%s\"", name);
+    return true;
+}
+
+/* The header as JSON text with zeros for the checksum, padded to a multiple of eight bytes. Caller frees. */
+static char *make_header(const lud_checkpoint *checkpoint, const size_t *order, size_t *n_header) {
+    lud_text out = {0};
     size_t offset = 0;
+    lud_text_append(&out, "{\"__metadata__\":");
+    bool whole = append_texts(checkpoint, &out);
     for (size_t i = 0; i < checkpoint->n_tensors; i++) {
         const lud_tensor *tensor = &checkpoint->tensors[order[i]];
-        json_t *shape = json_array();
+        lud_text_append(&out, ",");
+        whole &= append_name(&out, tensor->name);
+        lud_text_append(&out, ":{\"dtype\":\"%s\",\"shape\":[", tensor_types[tensor->type].name);
         for (int d = 0; d < tensor->n_dimensions; d++)
-            failed |= json_array_append_new(shape, json_integer((json_int_t)tensor->dimensions[d]));
-        json_t *entry =
-            json_pack("{s:s, s:o, s:[I, I]}", "dtype", tensor_types[tensor->type].name, "shape", shape,
-                      "data_offsets", (json_int_t)offset, (json_int_t)(offset + tensor->bytes));
-        failed |= json_object_set_new(root, tensor->name, entry);
+            lud_text_append(&out, "%s%" PRId64, d ? "," : "", tensor->dimensions[d]);
+        lud_text_append(&out, "],\"data_offsets\":[%zu,%zu]}", offset, offset + tensor->bytes);
         offset += tensor->bytes;
     }
-    char *text = failed ? NULL : json_dumps(root, JSON_COMPACT);
-    json_decref(root);
-    if (!text) return NULL;
-    assert(strncmp(text, header_start, sizeof header_start - 1) == 0);
-    const size_t length = strlen(text), padded = (length + 7) / 8 * 8;
-    char *grown = realloc(text, padded + 1);
-    if (!grown) {
-        free(text);
+    lud_text_append(&out, "}");
+    while (out.length % 8 != 0 && !out.failed) lud_text_append(&out, " ");
+    if (!whole || out.failed) {
+        lud_text_free(&out);
         return NULL;
     }
-    memset(grown + length, ' ', padded - length);
-    grown[padded] = 0;
-    *n_header = padded;
-    return grown;
+    assert(strncmp(out.bytes, header_start, sizeof header_start - 1) == 0);
+    *n_header = out.length;
+    return out.bytes;
 }
 
 /* Keeps the present file as the previous one. The present name never goes: a second link is made first. */

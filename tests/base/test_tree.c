@@ -524,7 +524,7 @@ static void test_include(void **state) {
     assert_int_equal(system(path), 0);
 }
 
-/* A text of words alone is read without the parser, and is what the parser reads. */
+/* A text of words alone, or of an empty list, is read without the parser, and is what the parser reads. */
 static void test_words(void **state) {
     (void)state;
     static const char *const words[] = {"a",        "true",
@@ -537,7 +537,8 @@ static void test_words(void **state) {
                                         "~",        ".inf",
                                         "a/b.yaml", "two  spaces",
                                         "-a b",     "+1",
-                                        "no_value", "12345678901234567890"};
+                                        "no_value", "12345678901234567890",
+                                        "[]",       "[ ]"};
     for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
         /* what stands behind the length that is given is no part of the text */
         char behind[64], longer[64];

@@ -25,31 +25,45 @@
 #include "learn/empo/exact/solve.h"
 #include "learn/runs/run.h"
 #include "learn/store/history.h"
-#include "learn/support_trainings.h"
+#include "learn/support_strangers.h"
 #include "memory_folder.h"
 #include "sim/batch.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t length);
 
-enum { MOST_FILES = 16, MOST_CHANGES = 8, MOST_COLUMNS = 512, PATH = 512 };
+enum { MOST_FILES = 16, MOST_CHANGES = 8, MOST_COLUMNS = 512, PATH = 512, FOLDER_PATH = MEMORY_FOLDER + 16 };
 
 typedef struct kept_file {
     char name[64];
     uint8_t *bytes;
     size_t n;
+    ino_t lies; /* in the RUN's folder as it was made, 0: it does not */
 } kept_file;
 
 /* A RUN as it was made. */
 typedef struct whole_run {
+    char folder[FOLDER_PATH];
     kept_file files[MOST_FILES];
     int n;
 } whole_run;
+
+/* What an input makes of one of its files. */
+typedef struct wanted_file {
+    enum { BYTES, NOTHING, LINK, PIPE, FOLDER } kind;
+    int to; /* of a link: which file */
+    bool changed;
+    const uint8_t *bytes; /* kept ones, or `own` */
+    size_t n, room;
+    uint8_t *own; /* [room] */
+} wanted_file;
 
 static const char *const trained[] = {"mappo on a grid", "empo, people alone", "empo tables",
                                       "ticks, a graph"};
 enum { TRAINED = sizeof trained / sizeof *trained, SOLVED = TRAINED, HALF_SOLVED, RUNS };
 static whole_run runs[RUNS];
-static char parent[MEMORY_FOLDER], folder[MEMORY_FOLDER + 16];
+static char parent[MEMORY_FOLDER];
+static const char *folder; /* of the RUN that is looked at */
+static wanted_file wanted[MOST_FILES];
 
 static const char solvable[] = "ludus: 1\nname: corridor\nworld: multigrid\nmultigrid:\n  map: |\n    We We "
                                "We We We\n    We Ay Ae .. We\n"
@@ -69,18 +83,22 @@ static const char *in_folder(const char *name) {
 
 /* ---- the folder ---- */
 
+static void empty_folder(const char *path);
+
+static void remove_entry(const char *path, const char *name) {
+    char own[PATH];
+    snprintf(own, sizeof own, "%s/%s", path, name);
+    if (unlink(own) == 0) return;
+    empty_folder(own);
+    rmdir(own);
+}
+
 static void empty_folder(const char *path) {
     DIR *open_folder = opendir(path);
     if (!open_folder) return;
-    for (struct dirent *entry; (entry = readdir(open_folder)) != NULL;) {
-        if (!strcmp(entry->d_name, ".") || !strcmp(entry->d_name, "..")) continue;
-        char own[PATH];
-        snprintf(own, sizeof own, "%s/%s", path, entry->d_name);
-        if (unlink(own) != 0) {
-            empty_folder(own);
-            rmdir(own);
-        }
-    }
+    for (struct dirent *entry; (entry = readdir(open_folder)) != NULL;)
+        if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0)
+            remove_entry(path, entry->d_name);
     closedir(open_folder);
 }
 
@@ -114,9 +132,66 @@ static void keep(whole_run *run) {
     free(entries);
 }
 
-static void write_file(const char *name, const uint8_t *bytes, size_t n) {
-    FILE *file = fopen(in_folder(name), "wb");
-    if (!file || fwrite(bytes, 1, n, file) != n || fclose(file)) abort();
+/* Files lie there with a time that no other writing gives them. */
+static const struct timespec as_made = {.tv_sec = 1000000000};
+
+static void write_file(kept_file *f, const wanted_file *w) {
+    const int file = open(in_folder(f->name), O_WRONLY | O_CREAT | O_TRUNC, 0600);
+    struct stat about;
+    if (file < 0 || write(file, w->bytes, w->n) != (ssize_t)w->n) abort();
+    if (!w->changed) {
+        if (futimens(file, (const struct timespec[]){as_made, as_made}) || fstat(file, &about)) abort();
+        f->lies = about.st_ino;
+    }
+    close(file);
+}
+
+static void put_there(const whole_run *run, kept_file *f, const wanted_file *w) {
+    const char *path = in_folder(f->name);
+    int failed = 0;
+    switch (w->kind) {
+    case BYTES:
+        write_file(f, w);
+        break;
+    case NOTHING:
+        break;
+    case LINK:
+        failed = symlink(run->files[w->to].name, path);
+        break;
+    case PIPE:
+        failed = mkfifo(path, 0600);
+        break;
+    case FOLDER:
+        failed = mkdir(path, 0700);
+        break;
+    }
+    if (failed) abort();
+}
+
+/* Whether a file that is to be as it was made lies there as it was made. */
+static bool lies(const kept_file *f, const wanted_file *w) {
+    struct stat about;
+    return f->lies && !w->changed && lstat(in_folder(f->name), &about) == 0 && S_ISREG(about.st_mode) &&
+           about.st_ino == f->lies && (size_t)about.st_size == f->n &&
+           about.st_mtim.tv_sec == as_made.tv_sec && about.st_mtim.tv_nsec == 0;
+}
+
+/* All that is wanted is in the folder then, and nothing else. */
+static void lay_out(whole_run *run) {
+    for (int i = 0; i < run->n; i++)
+        if (!lies(&run->files[i], &wanted[i])) run->files[i].lies = 0;
+    DIR *open_folder = opendir(folder);
+    if (!open_folder) abort();
+    for (struct dirent *entry; (entry = readdir(open_folder)) != NULL;) {
+        int i = 0;
+        while (i < run->n && strcmp(entry->d_name, run->files[i].name) != 0) i++;
+        if (!strcmp(entry->d_name, ".") || !strcmp(entry->d_name, "..") || (i < run->n && run->files[i].lies))
+            continue;
+        remove_entry(folder, entry->d_name);
+    }
+    closedir(open_folder);
+    for (int i = 0; i < run->n; i++)
+        if (!run->files[i].lies) put_there(run, &run->files[i], &wanted[i]);
 }
 
 /* ---- what is done with it ---- */
@@ -133,18 +208,18 @@ static lud_status open_scenario(lud_scenario **scenario, lud_error *error) {
 }
 
 static lud_status train(const lud_scenario *scenario, bool resume, bool previous, lud_error *error) {
-    lud_device *device = NULL;
+    static lud_device *device;
     lud_learner *learner = NULL;
     lud_train_result result;
     const lud_run_meant meant = {0};
-    lud_status status = lud_device_open("cpu", 1, &device, error);
-    if (!status) status = lud_learner_create(scenario, device, &learner, error);
+    if (!device && lud_device_open("cpu", 1, &device, error)) die(error);
+    lud_status status = lud_learner_create(scenario, device, &learner, error);
     const lud_train_options options = {
         .folder = folder, .resume = resume, .resume_previous = previous, .stop_after = 1, .meant = &meant};
     if (!status) status = support_train(scenario, learner, &options, &result, error);
     if (status == LUD_INTERRUPTED) status = LUD_OK;
     lud_learner_destroy(learner);
-    lud_device_close(device);
+    device->failure = (lud_error){0}; /* it was told */
     return status;
 }
 
@@ -259,11 +334,14 @@ static lud_status use(int verb, lud_error *error) {
 static void make(int k) {
     lud_error error = {0};
     lud_scenario *scenario = NULL;
-    empty_folder(folder);
     if (k < TRAINED) {
         int t = 0;
         while (strcmp(support_trainings[t].name, trained[k]) != 0) t++;
-        support_bed bed = support_bed_open(&support_trainings[t], "cpu", 1);
+        support_training small = support_stranger_training(&support_trainings[t]);
+        int n = 0;
+        while (small.set[n]) n++;
+        small.set[n] = "run.threads=1"; /* as it is opened again */
+        support_bed bed = support_bed_open(&small, "cpu", 1);
         for (int session = 0; session < 2; session++) /* so that there is a checkpoint before */
             if (train(bed.scenario, session > 0, false, &error)) die(&error);
         support_bed_close(&bed);
@@ -298,53 +376,74 @@ static void seal(uint8_t *bytes, size_t n) {
     for (int i = 0; i < 16; i++) bytes[at + (size_t)i] = (uint8_t)hex[checksum >> (60 - 4 * i) & 15];
 }
 
+/* So many bytes of the input's own, those that are there and zeros. */
+static void resize(wanted_file *w, size_t n) {
+    const bool owned = w->own && w->bytes == w->own;
+    if (n > w->room) {
+        w->own = realloc(w->own, n);
+        if (!w->own) abort();
+        w->room = n;
+    }
+    if (!owned && n) memcpy(w->own, w->bytes, n < w->n ? n : w->n);
+    if (n > w->n) memset(w->own + w->n, 0, n - w->n);
+    w->bytes = w->own;
+    w->n = n;
+}
+
 static void change(const whole_run *run, const uint8_t *how, bool sealed) {
     const kept_file *f = &run->files[how[0] % run->n];
+    wanted_file *w = &wanted[how[0] % run->n];
     const size_t where = (size_t)(how[2] << 8 | how[3]);
     const size_t at = f->n ? (how[1] & 0x80 ? where * f->n / 65536 : where % f->n) : 0;
-    const char *path = in_folder(f->name);
-    struct stat about;
-    if (lstat(path, &about) != 0 || !S_ISREG(about.st_mode))
-        return; /* changed before into what has no bytes */
-    switch (how[1] % 16) {
-    case 0:
-        unlink(path);
-        return;
-    case 1:
-        if (truncate(path, (off_t)at)) abort();
-        return;
-    case 2:
-        unlink(path);
-        if (symlink(run->files[how[4] % run->n].name, path)) abort();
-        return;
-    case 3:
-        unlink(path);
-        if (how[4] & 1 ? mkfifo(path, 0600) : mkdir(path, 0700)) abort();
-        return;
-    case 4: /* another of its files */
-        write_file(f->name, run->files[how[4] % run->n].bytes, run->files[how[4] % run->n].n);
-        return;
-    default:
-        break;
-    }
+    const int other = how[4] % run->n;
+    if (w->kind != BYTES) return; /* changed before into what has none */
     /* numbers of a scenario do not grow: worlds too large to wait for are no finding */
     const uint8_t byte = how[1] & 0x40 ? how[4] : (uint8_t)(f->bytes[at] ^ how[4]);
-    if (!f->n || (strcmp(f->name, "scenario.yaml") == 0 && byte >= '0' && byte <= '9')) return;
-    uint8_t *copy = malloc(f->n);
-    FILE *file = fopen(path, "rb");
-    if (!copy || !file) abort();
-    const size_t n = fread(copy, 1, f->n, file); /* with the changes before this one */
-    fclose(file);
-    if (at < n) copy[at] = byte;
-    if (sealed) seal(copy, n);
-    write_file(f->name, copy, n);
-    free(copy);
+    const bool grows = strcmp(f->name, "scenario.yaml") == 0 && byte >= '0' && byte <= '9';
+    if (how[1] % 16 > 4 && (!f->n || grows)) return;
+    w->changed = true;
+    switch (how[1] % 16) {
+    case 0:
+        w->kind = NOTHING;
+        return;
+    case 1:
+        resize(w, at);
+        return;
+    case 2:
+        w->kind = LINK;
+        w->to = other;
+        return;
+    case 3:
+        w->kind = how[4] & 1 ? PIPE : FOLDER;
+        return;
+    case 4: /* another of its files */
+        w->bytes = run->files[other].bytes;
+        w->n = run->files[other].n;
+        return;
+    default: /* with the changes before this one */
+        resize(w, w->n < f->n ? w->n : f->n);
+        if (at < w->n) w->own[at] = byte;
+        if (sealed) seal(w->own, w->n);
+    }
+}
+
+static void read_changes(const whole_run *run, const uint8_t *bytes, size_t length) {
+    for (int i = 0; i < run->n; i++) {
+        wanted[i].kind = BYTES;
+        wanted[i].changed = false;
+        wanted[i].bytes = run->files[i].bytes;
+        wanted[i].n = run->files[i].n;
+    }
+    for (size_t at = 2, n = 0; at + 5 <= length && n < MOST_CHANGES; at += 5, n++)
+        change(run, bytes + at, bytes[1] & 8);
 }
 
 static void begin(void) {
     make_memory_folder(parent, "run");
-    snprintf(folder, sizeof folder, "%s/run", parent);
-    if (mkdir(folder, 0700)) abort();
+    for (int k = 0; k < RUNS; k++) {
+        snprintf(runs[k].folder, sizeof runs[k].folder, "%s/run%d", parent, k);
+        if (mkdir(runs[k].folder, 0700)) abort();
+    }
     atexit(clean);
     omp_set_num_threads(1); /* inputs of a millisecond are longer with more */
 }
@@ -353,16 +452,16 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t length) {
     if (length < 2) return 0;
     if (!parent[0]) begin();
     whole_run *run = &runs[bytes[0] % RUNS];
+    folder = run->folder;
     if (!run->n) make(bytes[0] % RUNS);
-    empty_folder(folder);
-    for (int i = 0; i < run->n; i++) write_file(run->files[i].name, run->files[i].bytes, run->files[i].n);
-    for (size_t at = 2, n = 0; at + 5 <= length && n < MOST_CHANGES; at += 5, n++)
-        change(run, bytes + at, bytes[1] & 8);
+    read_changes(run, bytes, length);
+    lay_out(run);
     lud_error error = {0};
     const bool solved = run == &runs[SOLVED] || run == &runs[HALF_SOLVED];
     int verb = bytes[1] % 8;
     if (solved && (verb == 4 || verb == 5)) verb += 2;
     if (!solved && verb >= 6) verb -= 2;
     if (use(verb, &error) && !error.text[0]) abort();
+    for (int i = 0; verb >= 4 && i < run->n; i++) run->files[i].lies = 0; /* these write, into memory too */
     return 0;
 }

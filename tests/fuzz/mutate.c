@@ -10,6 +10,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <malloc.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -25,7 +26,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t length);
 
-enum { MAX_SEEDS = 512, MAX_LENGTH = 1 << 20 };
+enum { MAX_SEEDS = 512, MAX_LENGTH = 1 << 20, MOST_KEPT = 1 << 22 };
 
 static struct {
     uint8_t *bytes;
@@ -159,6 +160,10 @@ int main(int argc, char **argv) {
         if (!strncmp(argv[i], "-artifact_prefix=", 17)) snprintf(kept, sizeof kept, "%sinput", argv[i] + 17);
     }
     if (max_length > MAX_LENGTH) max_length = MAX_LENGTH;
+    /* what an input gives back the next one takes: to ask the system for it anew takes longer than most
+     * inputs */
+    mallopt(M_MMAP_THRESHOLD, MOST_KEPT);
+    mallopt(M_TRIM_THRESHOLD, MOST_KEPT);
     for (int i = 1; i < argc; i++)
         if (argv[i][0] != '-') read_seeds(argv[i], max_length);
     static const int fatal[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGALRM};

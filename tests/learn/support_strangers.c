@@ -13,18 +13,70 @@
 
 enum { MOST_COLUMNS = 512 };
 
+#define EMPO_NETWORKS                                                                                        \
+    "learner.hidden_dim=4", "learner.goal_feature_dim=2", "learner.agent_embedding_dim=2",                   \
+        "learner.agent_position_feature_dim=4", "learner.agent_feature_dim=4", "learner.batch_size=3"
+
 static uint8_t *bytes_of(const lud_tensor *tensor) {
     return (uint8_t *)(uintptr_t)tensor->data;
 }
 
+/* Trainings whose names begin so, and what makes them smaller. The first that fits counts. */
+static const struct {
+    const char *names, *file, *set[SUPPORT_MOST_SET]; /* file: null: their own */
+} smaller[] = {
+    {"mappo on a grid",
+     NULL,
+     {"learner.hidden_size=6", "learner.channels=4", "learner.convolutions=1", "learner.layers=0",
+      "multigrid.max_steps=8"}},
+    {"mappo", NULL, {"learner.hidden_size=8", "run.environments=2", "learner.evaluation_episodes=2"}},
+    {"a policy for each role", NULL, {"learner.hidden_size=6"}},
+    {"recurrent, choices", NULL, {"learner.hidden_size=6", "learner.evaluation_episodes=6"}},
+    {"ticks, a graph",
+     NULL,
+     {"learner.max_rows=16", "learner.policy.layers=0", "learner.policy.graph.layers=0",
+      "learner.policy.graph.embed_layers=0"}},
+    {"ticks", NULL, {"learner.max_rows=16"}},
+    {"proof",
+     LUDUS_SOURCE_DIR "/scenarios/proof/europe.yaml",
+     {"learner.automatic=false", "learner.chunk_rows=64", "learner.evaluation.slots=4"}},
+    {"embeddings",
+     LUDUS_SOURCE_DIR "/scenarios/proof/europe.yaml",
+     {"learner.dimension=4", "learner.evaluation.queries=3", "learner.evaluation.candidates=3"}},
+    {"empo, states met and forgotten",
+     NULL,
+     {EMPO_NETWORKS, "learner.met_memory=0.004M", "multigrid.max_steps=2"}},
+    {"empo, people alone",
+     NULL,
+     {EMPO_NETWORKS, "learner.updates_per_iteration=2", "learner.buffer_size=12", "multigrid.max_steps=3"}},
+    {"empo", NULL, {EMPO_NETWORKS}},
+};
+
+support_training support_stranger_training(const support_training *t) {
+    support_training s = *t;
+    size_t n = 0, k = 0;
+    while (n < sizeof smaller / sizeof *smaller &&
+           strncmp(t->name, smaller[n].names, strlen(smaller[n].names)))
+        n++;
+    if (n == sizeof smaller / sizeof *smaller) return s;
+    if (smaller[n].file) s.file = smaller[n].file;
+    while (s.set[k]) k++;
+    for (size_t i = 0; i < SUPPORT_MOST_SET && smaller[n].set[i]; i++) {
+        assert_true(k < SUPPORT_MOST_SET);
+        s.set[k++] = smaller[n].set[i];
+    }
+    return s;
+}
+
 support_stranger support_stranger_open(const support_training *t) {
+    const support_training small = support_stranger_training(t);
     support_stranger s = {.training = t};
     char path[] = "/tmp/ludus-stranger-XXXXXX";
     const int file = mkstemp(path);
     assert_true(file >= 0);
     close(file);
     double row[MOST_COLUMNS];
-    s.bed = support_bed_open(t, "cpu", 1);
+    s.bed = support_bed_open(&small, "cpu", 1);
     support_bed_iterate(t, &s.bed, row);
     lud_checkpoint *saved = support_bed_save(&s.bed);
     lud_learner_destroy(s.bed.learner);

@@ -11,7 +11,10 @@ typedef struct support_stranger {
     lud_error error;            /* of the last play */
 } support_stranger;
 
-/* A training that has done an iteration. */
+/* The training made smaller still: it is played many times, and what lies in its checkpoint is of the same
+ * kinds. */
+support_training support_stranger_training(const support_training *t);
+/* Such a training that has done an iteration. */
 support_stranger support_stranger_open(const support_training *t);
 void support_stranger_close(support_stranger *s);
 /* Changes one to four numbers somewhere inside. */

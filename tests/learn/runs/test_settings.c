@@ -139,6 +139,9 @@ static void differences_are_told(void **state) {
         {"a: 1\n", "b: 2\n", NULL, NULL, 9, 2, "b: nothing in the run, 2 now; a: 1 in the run, nothing now"},
         {"l: {x: 1, y: [1, 2]}\n", "l: {x: 1, y: [1, 3, 4]}\n", NULL, NULL, 9, 2,
          "l.y.1: 2 in the run, 3 now; l.y.2: nothing in the run, 4 now"},
+        /* in whatever order they stand */
+        {"a: 1\nb: 2\nc: 3\n", "c: 3\nb: 4\na: 1\n", NULL, NULL, 9, 1, "b: 2 in the run, 4 now"},
+        {"b: 2\na: 1\n", "a: 1\nb: 3\n", "b: 3\na: 1\n", NULL, 9, 1, "b: 2 in the run, 3 now"},
         {"l: {}\n", "l: []\n", NULL, NULL, 9, 1, "l: {} in the run, [] now"},
         {"name: a\nview: {x: 1}\nrun: {threads: 1}\n", "name: b\nabout: c\nrun: {episodes: 3}\n", NULL, NULL,
          9, 0, ""},
@@ -249,6 +252,17 @@ static void comments_tell_of_settings_before(void **state) {
         assert_false(lud_settings_made(&s, "0123456789abcde"));
         assert_false(lud_settings_made(&s, ""));
         assert_false(lud_settings_made(&s, "123456789abcdef0"));
+        lud_settings_free(&s);
+        /* text and comments alone: what nothing can be read of has no key */
+        lud_text_append(&text, "a: [");
+        write_in(folder, "scenario.yaml", text.bytes);
+        if (lud_settings_find_text(folder, &s, &there, &error)) fail_msg("%s", error.text);
+        assert_true(there);
+        assert_string_equal(s.comments, tops[i]);
+        assert_string_equal(s.text, text.bytes + strlen(tops[i]));
+        assert_string_equal(s.key, "");
+        lud_settings_free(&s);
+        assert_int_equal(lud_settings_find(folder, &s, &there, &error), LUD_ERROR_INPUT);
         lud_settings_free(&s);
         lud_text_free(&text);
     }

@@ -116,6 +116,46 @@ static void layout_is_safetensors(void **state) {
     lud_arena_destroy(arena);
 }
 
+/* Tensors may have any names that are UTF-8, and are found by them; others are refused, and the file is not
+ * there. */
+static void names_are_any_text(void **state) {
+    (void)state;
+    static const char *const names[] = {"",
+                                        "a b",
+                                        "quoted \"name\"",
+                                        "back\\slash",
+                                        "a\nb",
+                                        "\x7f\x01",
+                                        "stra\xc3\x9f"
+                                        "e",
+                                        "~"};
+    enum { N = sizeof names / sizeof *names };
+    lud_error error = {0};
+    lud_checkpoint *checkpoint = lud_checkpoint_create();
+    for (uint64_t i = 0; i < N; i++) lud_checkpoint_u64(checkpoint, names[i], &i);
+    assert_int_equal(lud_checkpoint_write(checkpoint, path, &error), LUD_OK);
+    lud_checkpoint_destroy(checkpoint);
+    if (lud_checkpoint_open(path, &checkpoint, &error)) fail_msg("%s", error.text);
+    assert_int_equal(lud_checkpoint_n_tensors(checkpoint), N);
+    for (uint64_t i = 0; i < N; i++) {
+        uint64_t value = N;
+        lud_checkpoint_u64(checkpoint, names[i], &value);
+        assert_int_equal(value, i);
+    }
+    assert_int_equal(lud_checkpoint_status(checkpoint, &error), LUD_OK);
+    lud_checkpoint_destroy(checkpoint);
+    for (int of_text = 0; of_text < 2; of_text++) {
+        unlink(path);
+        uint64_t value = 1;
+        checkpoint = lud_checkpoint_create();
+        lud_checkpoint_u64(checkpoint, of_text ? "a" : "\xff", &value);
+        if (of_text) lud_checkpoint_set_text(checkpoint, "a", "\xff");
+        assert_int_equal(lud_checkpoint_write(checkpoint, path, &error), LUD_ERROR_MEMORY);
+        assert_false(lud_file_exists(path));
+        lud_checkpoint_destroy(checkpoint);
+    }
+}
+
 static void missing_or_other_tensors_are_named(void **state) {
     (void)state;
     write_sample(1);
@@ -498,6 +538,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(round_trip_keeps_the_previous),
         cmocka_unit_test(layout_is_safetensors),
+        cmocka_unit_test(names_are_any_text),
         cmocka_unit_test(missing_or_other_tensors_are_named),
         cmocka_unit_test(every_truncation_is_an_error),
         cmocka_unit_test(every_flipped_bit_is_an_error),
