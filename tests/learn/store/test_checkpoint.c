@@ -120,15 +120,8 @@ static void layout_is_safetensors(void **state) {
  * there. */
 static void names_are_any_text(void **state) {
     (void)state;
-    static const char *const names[] = {"",
-                                        "a b",
-                                        "quoted \"name\"",
-                                        "back\\slash",
-                                        "a\nb",
-                                        "\x7f\x01",
-                                        "stra\xc3\x9f"
-                                        "e",
-                                        "~"};
+    static const char *const names[] = {"",     "a b",      "quoted \"name\"",   "back\\slash",
+                                        "a\nb", "\x7f\x01", "\xc3\xa9t\xc3\xa9", "~"};
     enum { N = sizeof names / sizeof *names };
     lud_error error = {0};
     lud_checkpoint *checkpoint = lud_checkpoint_create();
