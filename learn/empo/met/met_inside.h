@@ -78,8 +78,7 @@ struct lud_empo_met {
     size_t mark_words;
     double end;      /* V_r's part of the row of the end */
     int lowest;      /* no level below is marked, */
-    bool all_marked; /* and all expanded states are at all others: none has to be marked since another changed
-                      */
+    bool all_marked; /* and all expanded states are at all others: marking more changes nothing */
     bool closed;     /* lud_empo_met_close found all; what it left unexpanded occurs at the end only */
     bool restoring; /* lists are made again, by when states occur at higher levels than when they were listed:
                      * that says nothing of what follows them */
