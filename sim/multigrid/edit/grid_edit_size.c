@@ -107,10 +107,12 @@ static lud_status move_goals(const lud_grid_edit *edit, const lines *l, lud_grid
 static void count_object(const lud_grid_object *object, lud_text *words, int *n) {
     enum { NAMED = 4 };
     if (object->type == LUD_EMPTY || object->type == LUD_WALL) return;
-    if (++*n > NAMED) return;
+    if (++*n > NAMED + 1) return;
     lud_text_append(words, "%s", *n > 1 ? ", " : "");
-    lud_grid_edit_describe_object(object, words);
-    if (*n == NAMED) lud_text_append(words, " ...");
+    if (*n > NAMED)
+        lud_text_append(words, "...");
+    else
+        lud_grid_edit_describe_object(object, words);
 }
 
 /* What else than walls and ground goes. */

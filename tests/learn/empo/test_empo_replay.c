@@ -106,8 +106,9 @@ static lud_empo_replay *make_replay(const bed *b) {
     return r;
 }
 
-/* Whether a memory with this transition between two good ones can be read again. */
-static bool can_be_read(const bed *b, const example *e, float priority) {
+/* Whether a memory with this transition between two good ones can be read again, of which the first is
+ * followed by number `second` (1 as it was pushed). */
+static bool can_be_read_with(const bed *b, const example *e, float priority, uint64_t second) {
     static example good;
     lud_empo_replay *written = make_replay(b), *read = make_replay(b);
     lud_error error = {0};
@@ -120,6 +121,9 @@ static bool can_be_read(const bed *b, const example *e, float priority) {
     lud_empo_replay_set_priority(written, 1, priority);
     lud_checkpoint *saved = lud_checkpoint_create();
     lud_empo_replay_visit(written, NULL, "r.", saved);
+    const lud_tensor *following = lud_checkpoint_find(saved, "r.following");
+    assert_int_equal(following != NULL, b->trajectories);
+    if (following) memcpy((void *)(uintptr_t)following->data, &second, sizeof second);
     if (lud_checkpoint_write(saved, support_empo_path, &error)) fail_msg("%s", error.text);
     lud_checkpoint_destroy(saved);
     if (lud_checkpoint_open(support_empo_path, &saved, &error)) fail_msg("%s", error.text);
@@ -133,6 +137,10 @@ static bool can_be_read(const bed *b, const example *e, float priority) {
     lud_empo_replay_destroy(written);
     lud_empo_replay_destroy(read);
     return !status;
+}
+
+static bool can_be_read(const bed *b, const example *e, float priority) {
+    return can_be_read_with(b, e, priority, 1);
 }
 
 /* A word of a record that is a number. */
@@ -237,8 +245,21 @@ static void trajectories_are_checked(void **state) {
     check(true);
 }
 
+/* What follows a transition is there and younger: nobody walks in a circle, or out of the memory. */
+static void ways_end(void **state) {
+    (void)state;
+    static example e;
+    bed b;
+    open_bed(&b, true);
+    make_example(&b, &e);
+    for (uint64_t second = 0; second <= 4; second++)
+        assert_int_equal(can_be_read_with(&b, &e, 0.0f, second), second == 1 || second == 2);
+    assert_true(can_be_read_with(&b, &e, 0.0f, UINT64_MAX)); /* none */
+    close_bed(&b);
+}
+
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(transitions_are_checked),
+    const struct CMUnitTest tests[] = {cmocka_unit_test(ways_end), cmocka_unit_test(transitions_are_checked),
                                        cmocka_unit_test(trajectories_are_checked)};
     return cmocka_run_group_tests(tests, support_empo_make_folder, support_empo_remove_folder);
 }

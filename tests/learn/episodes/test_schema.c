@@ -89,6 +89,26 @@ static void the_most_numbers_of_an_action(void **state) {
     }
 }
 
+/* The same of parts of an observation. */
+static void the_most_parts(void **state) {
+    (void)state;
+    lud_observation_part many[LUD_MAX_OBSERVATION_PARTS + 1];
+    for (int p = 0; p <= LUD_MAX_OBSERVATION_PARTS; p++) many[p] = parts[0];
+    for (int n = LUD_MAX_OBSERVATION_PARTS; n <= LUD_MAX_OBSERVATION_PARTS + 1; n++) {
+        lud_arena *arena = lud_arena_create(0);
+        lud_data_info wide = schema, info = {0};
+        lud_error error = {0};
+        wide.n_parts = n;
+        wide.parts = many;
+        char *text = lud_data_schema_write(&wide);
+        const lud_status status = lud_data_schema_read(text, "t", arena, &info, &error);
+        free(text);
+        assert_int_equal(status, n == LUD_MAX_OBSERVATION_PARTS ? LUD_OK : LUD_ERROR_INPUT);
+        if (!status) assert_int_equal(info.n_parts, n);
+        lud_arena_destroy(arena);
+    }
+}
+
 /* ---- changed in one place ---- */
 
 enum { MISSING, NOTHING, OTHER_TYPE, TOO_SMALL, TOO_LARGE, CHANGES };
@@ -199,6 +219,7 @@ static void ends_of_ranges(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(comes_back), cmocka_unit_test(the_most_numbers_of_an_action),
-        cmocka_unit_test(what_is_wrong_is_refused), cmocka_unit_test(ends_of_ranges)};
+        cmocka_unit_test(the_most_parts), cmocka_unit_test(what_is_wrong_is_refused),
+        cmocka_unit_test(ends_of_ranges)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -158,6 +158,27 @@ static void test_cutting(void **state) {
     lud_grid_edit_close(edit);
 }
 
+/* Up to four things that are cut off are named, and of more it is said that there are. */
+static void test_what_is_named(void **state) {
+    (void)state;
+    static const char *const rows[] = {"Ky Ro La Bl ..", "Ky Ro La Bl Ky"},
+                             *const said[] = {"cut off: yellow key, rock, lava, block",
+                                              "cut off: yellow key, rock, lava, block, ..."};
+    for (int k = 0; k < 2; k++) {
+        lud_text text = {0};
+        lud_error error = {0};
+        lud_text_append(&text,
+                        "ludus: 1\nworld: multigrid\nmultigrid:\n  map: |\n    Ay .. .. .. ..\n"
+                        "    .. .. .. .. ..\n    .. .. .. .. ..\n    %s\n",
+                        rows[k]);
+        lud_grid_edit *edit = edit_open_text(text.bytes, 0);
+        if (lud_grid_edit_resize(edit, LUD_SOUTH, -1, NULL, &error)) fail_msg("%s", error.text);
+        assert_string_equal(lud_grid_edit_note(edit), said[k]);
+        lud_grid_edit_close(edit);
+        lud_text_free(&text);
+    }
+}
+
 /* Without a wall around it the map grows at its edge; a code of one's own for the ground; rows as lists. */
 static void test_styles_of_maps(void **state) {
     (void)state;
@@ -206,6 +227,7 @@ static void test_styles_of_maps(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_growing), cmocka_unit_test(test_cutting),
+                                       cmocka_unit_test(test_what_is_named),
                                        cmocka_unit_test(test_styles_of_maps)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
