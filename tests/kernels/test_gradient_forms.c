@@ -10,18 +10,9 @@
 
 #include <cmocka.h>
 
+#include "cpu_device.h"
 #include "kernels/cpu/cpu.h"
 #include "kernels/support_cases.h"
-
-static lud_device *open_set(const char *set) {
-    lud_device *device;
-    lud_error error = {0};
-    setenv("LUDUS_CPU", set, 1);
-    const lud_status status = lud_device_open("cpu", 2, &device, &error);
-    unsetenv("LUDUS_CPU");
-    if (status != LUD_OK) fail_msg("%s", error.text);
-    return device;
-}
 
 /* Both of a run, in double. */
 typedef struct case_results {
@@ -88,7 +79,7 @@ enum { SETS = sizeof sets / sizeof *sets };
 static void test_added(void **state) {
     (void)state;
     for (int set = 0; set < SETS; ++set) {
-        lud_device *device = open_set(sets[set]);
+        lud_device *device = open_set_of(sets[set], 2);
         for (int i = 0; i < n_kernel_cases; ++i)
             for (int variant = 0; variant < CASE_VARIANTS; ++variant) {
                 check_add(&kernel_cases[i], variant, sets[set], CASE_ADDED, device);
@@ -129,7 +120,7 @@ static void test_unwanted(void **state) {
     (void)state;
     int n_checked = 0;
     for (int set = 0; set < SETS; ++set) {
-        lud_device *device = open_set(sets[set]);
+        lud_device *device = open_set_of(sets[set], 2);
         for (int i = 0; i < n_kernel_cases; ++i)
             for (int variant = 1; variant < CASE_VARIANTS; ++variant) {
                 case_layout l = case_layout_make(&kernel_cases[i], variant);

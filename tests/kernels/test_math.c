@@ -9,6 +9,7 @@
 
 #include <cmocka.h>
 
+#include "cpu_device.h"
 #include "kernels/device.h"
 #include "kernels/real_math.h"
 
@@ -254,13 +255,6 @@ static void test_open(void **state) {
 
 static const char *const sets[] = {"plain", "avx2", "avx512"};
 
-static lud_device *open_set(const char *set) {
-    setenv("LUDUS_CPU", set, 1);
-    lud_device *device = open_cpu(1);
-    unsetenv("LUDUS_CPU");
-    return device;
-}
-
 /* The exponentials of the vector code are those of lud_expf, bit for bit: two rows in a segment, 0 and x,
  * give e^x / (1 + e^x). */
 static void test_powers(void **state) {
@@ -273,7 +267,7 @@ static void test_powers(void **state) {
     x[N + 1] = -FLT_MAX;
     x[N + 2] = -1e-30f;
     for (int set = 0; set < 3; ++set) {
-        lud_device *device = open_set(sets[set]);
+        lud_device *device = open_set_of(sets[set], 1);
         device->ops->segment_softmax(device, 1, N, offsets, x, y);
         for (int64_t i = 0; i < N; ++i) {
             const float power = lud_expf(x[N + i]), expected = power * (1.0f / (1.0f + power));
@@ -324,7 +318,7 @@ static void test_samples(void **state) {
     int32_t action[ROWS];
     uint32_t environment[ROWS], agent[ROWS];
     for (int set = 0; set < 3; ++set) {
-        lud_device *device = open_set(sets[set]);
+        lud_device *device = open_set_of(sets[set], 1);
         for (int64_t choices = 1; choices <= CHOICES; ++choices)
             for (int64_t rows = 1; rows <= ROWS; rows += rows < 6 ? 1 : 5)
                 for (int variant = 0; variant < 4; ++variant) {

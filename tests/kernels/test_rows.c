@@ -9,17 +9,8 @@
 
 #include <cmocka.h>
 
+#include "cpu_device.h"
 #include "kernels/support_cases.h"
-
-static lud_device *open_set(const char *set) {
-    lud_device *device;
-    lud_error error = {0};
-    setenv("LUDUS_CPU", set, 1);
-    const lud_status status = lud_device_open("cpu", 2, &device, &error);
-    unsetenv("LUDUS_CPU");
-    if (status != LUD_OK) fail_msg("%s", error.text);
-    return device;
-}
 
 /* These work on a whole array: their draws go by the place in it, their results are totals, rows are steps of
  * one episode, or go to places of their own. */
@@ -36,7 +27,7 @@ static void check_all(const char *set) {
     static const int64_t sizes[][4] = {{1, 7, 5, 3},   {2, 33, 19, 4},    {3, 1, 2, 1},    {3, 64, 64, 2},
                                        {4, 16, 48, 2}, {5, 41, 17, 5},    {17, 13, 64, 3}, {40, 5, 3, 9},
                                        {300, 3, 2, 1}, {270, 130, 110, 1}};
-    lud_device *device = open_set(set);
+    lud_device *device = open_set_of(set, 2);
     for (int i = 0; i < n_kernel_cases; ++i) {
         const kernel_case *c = &kernel_cases[i];
         int64_t n = 0;
@@ -70,7 +61,7 @@ static void check_apart(const char *set) {
                                        {512, 67}, {600, 64}, {256, 130}, {257, 48}, {512, 512}};
     static const lud_map maps[] = {{LUD_MAP_IDENTITY, 0, 0}, {LUD_MAP_RELU, 0, 0}, {LUD_MAP_TANH, 0, 0}};
     static const int64_t parts[] = {1, 2, 3, 5, 95, 96, 97, 204};
-    lud_device *device = open_set(set);
+    lud_device *device = open_set_of(set, 2);
     const lud_ops *ops = device->ops;
     float *x = lud_device_allocate(device, sizeof(float) * ROWS * MOST),
           *w = lud_device_allocate(device, sizeof(float) * MOST * MOST),
@@ -122,7 +113,7 @@ static void test_rows_apart(void **state) {
 static void test_rows_of_long_recurrences(void **state) {
     (void)state;
     enum { STEPS = 700, ROWS = 260, SIZE = 5, ROW = 2 * SIZE };
-    lud_device *device = open_set("avx512");
+    lud_device *device = open_set_of("avx512", 2);
     const lud_ops *ops = device->ops;
     float *v = lud_device_allocate(device, sizeof(float) * STEPS * ROWS * ROW);
     float *h = lud_device_allocate(device, sizeof(float) * STEPS * ROWS * ROW);
@@ -157,7 +148,7 @@ static void check_large(const char *set) {
         SIZE = 32,
         ROOM = LARGE / 4 * 5
     };
-    lud_device *device = open_set(set);
+    lud_device *device = open_set_of(set, 2);
     const lud_ops *ops = device->ops;
     float *x[3], *whole[2], *parts[2], *ones = lud_device_allocate(device, sizeof(float) * ROOM);
     int32_t *index = lud_device_allocate(device, sizeof(int32_t) * ROWS);
@@ -214,7 +205,7 @@ static void test_large_results(void **state) {
 /* A row without choices has no gradient: zeros, or what was there. The rows beside it do not notice. */
 static void check_without_choices(const char *set) {
     enum { ROWS = 3, CHOICES = 5 };
-    lud_device *device = open_set(set);
+    lud_device *device = open_set_of(set, 2);
     float logits[ROWS * CHOICES], fresh[ROWS * CHOICES], added[ROWS * CHOICES];
     uint8_t mask[ROWS * CHOICES];
     const int32_t action[ROWS] = {1, 0, 4};

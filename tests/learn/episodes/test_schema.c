@@ -71,6 +71,15 @@ static void comes_back(void **state) {
     lud_arena_destroy(arena);
 }
 
+/* Whether the schema can be read again, and how. */
+static lud_status read_back(const lud_data_info *written, lud_arena *arena, lud_data_info *info) {
+    lud_error error = {0};
+    char *text = lud_data_schema_write(written);
+    const lud_status status = lud_data_schema_read(text, "t", arena, info, &error);
+    free(text);
+    return status;
+}
+
 /* As many numbers of an action as there may be, and one more. */
 static void the_most_numbers_of_an_action(void **state) {
     (void)state;
@@ -78,11 +87,8 @@ static void the_most_numbers_of_an_action(void **state) {
     for (int n = MOST; n <= MOST + 1; n++) {
         lud_arena *arena = lud_arena_create(0);
         lud_data_info wide = schema, info = {0};
-        lud_error error = {0};
         wide.n_continuous = n;
-        char *text = lud_data_schema_write(&wide);
-        const lud_status status = lud_data_schema_read(text, "t", arena, &info, &error);
-        free(text);
+        const lud_status status = read_back(&wide, arena, &info);
         assert_int_equal(status, n == MOST ? LUD_OK : LUD_ERROR_INPUT);
         if (!status) assert_int_equal(info.n_continuous, n);
         lud_arena_destroy(arena);
@@ -97,12 +103,9 @@ static void the_most_parts(void **state) {
     for (int n = LUD_MAX_OBSERVATION_PARTS; n <= LUD_MAX_OBSERVATION_PARTS + 1; n++) {
         lud_arena *arena = lud_arena_create(0);
         lud_data_info wide = schema, info = {0};
-        lud_error error = {0};
         wide.n_parts = n;
         wide.parts = many;
-        char *text = lud_data_schema_write(&wide);
-        const lud_status status = lud_data_schema_read(text, "t", arena, &info, &error);
-        free(text);
+        const lud_status status = read_back(&wide, arena, &info);
         assert_int_equal(status, n == LUD_MAX_OBSERVATION_PARTS ? LUD_OK : LUD_ERROR_INPUT);
         if (!status) assert_int_equal(info.n_parts, n);
         lud_arena_destroy(arena);

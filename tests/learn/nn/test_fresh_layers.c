@@ -10,11 +10,12 @@
 
 #include <cmocka.h>
 
+#include "cpu_device.h"
 #include "learn/nn/nn.h"
 
 enum { MOST = 1 << 15 };
 
-static lud_device *device;
+TEST_DEVICE(1)
 
 typedef struct range_of {
     int64_t n;
@@ -184,20 +185,9 @@ static void fans_of_kernels(void **state) {
         }
 }
 
-static int set_up(void **state) {
-    (void)state;
-    return lud_device_open("cpu", 1, &device, NULL) == LUD_OK ? 0 : -1;
-}
-
-static int tear_down(void **state) {
-    (void)state;
-    lud_device_close(device);
-    return 0;
-}
-
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(layers_begin_as_declared),
                                        cmocka_unit_test(relu_layers_are_listed),
                                        cmocka_unit_test(fans_of_kernels)};
-    return cmocka_run_group_tests(tests, set_up, tear_down);
+    return cmocka_run_group_tests(tests, open_device, close_device);
 }

@@ -11,6 +11,7 @@
 #include <cmocka.h>
 
 #include "base/random.h"
+#include "cpu_device.h"
 #include "learn/nn/nn.h"
 
 enum {
@@ -24,7 +25,7 @@ enum {
     MOST = 1024
 };
 
-static lud_device *device;
+TEST_DEVICE(1)
 
 static double number(uint32_t stream, uint32_t i) {
     double pair[2];
@@ -266,18 +267,7 @@ static void inputs_have_their_gradients(void **state) {
         }
 }
 
-static int set_up(void **state) {
-    (void)state;
-    return lud_device_open("cpu", 1, &device, NULL) == LUD_OK ? 0 : -1;
-}
-
-static int tear_down(void **state) {
-    (void)state;
-    lud_device_close(device);
-    return 0;
-}
-
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(inputs_have_their_gradients)};
-    return cmocka_run_group_tests(tests, set_up, tear_down);
+    return cmocka_run_group_tests(tests, open_device, close_device);
 }

@@ -8,11 +8,12 @@
 
 #include <cmocka.h>
 
+#include "cpu_device.h"
 #include "learn/nn/nn.h"
 
 enum { ROWS = 32, WIDTH = 64, ARRAY = ROWS * WIDTH * sizeof(float), COLUMN = 256 /* of a number a row */ };
 
-static lud_device *device;
+TEST_DEVICE(1)
 
 /* A chain of blocks, each a layer, whose output goes through a norm and a dropout where asked, and is added
  * to the block's input where asked. */
@@ -161,22 +162,11 @@ static void outputs_by_another_name_stay(void **state) {
     }
 }
 
-static int set_up(void **state) {
-    (void)state;
-    return lud_device_open("cpu", 1, &device, NULL) == LUD_OK ? 0 : -1;
-}
-
-static int tear_down(void **state) {
-    (void)state;
-    lud_device_close(device);
-    return 0;
-}
-
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(inference_holds_what_is_read_next),
                                        cmocka_unit_test(dropouts_take_nothing_in_inference),
                                        cmocka_unit_test(training_keeps_what_goes_backward),
                                        cmocka_unit_test(pooled_grids_take_what_is_pooled),
                                        cmocka_unit_test(outputs_by_another_name_stay)};
-    return cmocka_run_group_tests(tests, set_up, tear_down);
+    return cmocka_run_group_tests(tests, open_device, close_device);
 }

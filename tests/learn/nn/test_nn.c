@@ -12,10 +12,11 @@
 #include <cmocka.h>
 
 #include "base/random.h"
+#include "cpu_device.h"
 #include "learn/empo/networks/networks.h"
 #include "learn/nn/nn.h"
 
-static lud_device *device;
+TEST_DEVICE(2)
 
 enum { MAX_NUMBERS = 1 << 16 };
 
@@ -696,17 +697,6 @@ static void stopped_gradients_stay_out(void **state) {
             assert_true(largest > 0.0);
     }
     close_example(&e);
-}
-
-static int open_device(void **state) {
-    (void)state;
-    return lud_device_open("cpu", 2, &device, NULL) == LUD_OK ? 0 : -1;
-}
-
-static int close_device(void **state) {
-    (void)state;
-    lud_device_close(device);
-    return 0;
 }
 
 int main(void) {

@@ -9,10 +9,11 @@
 
 #include <cmocka.h>
 
+#include "cpu_device.h"
 #include "learn/nn/nn.h"
 #include "learn/nn/optimiser.h"
 
-static lud_device *device;
+TEST_DEVICE(1)
 
 static void arrays_are_where_their_pointers_say(void **state) {
     (void)state;
@@ -113,20 +114,9 @@ static void rates_step_alike(void **state) {
     }
 }
 
-static int set_up(void **state) {
-    (void)state;
-    return lud_device_open("cpu", 1, &device, NULL) == LUD_OK ? 0 : -1;
-}
-
-static int tear_down(void **state) {
-    (void)state;
-    lud_device_close(device);
-    return 0;
-}
-
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(arrays_are_where_their_pointers_say),
                                        cmocka_unit_test(steps_draw_alike),
                                        cmocka_unit_test(rates_step_alike)};
-    return cmocka_run_group_tests(tests, set_up, tear_down);
+    return cmocka_run_group_tests(tests, open_device, close_device);
 }
