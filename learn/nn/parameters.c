@@ -21,7 +21,8 @@ lud_parameters *lud_parameters_create(lud_device *device, bool in_double) {
 
 void lud_parameters_destroy(lud_parameters *parameters) {
     if (!parameters) return;
-    if (parameters->values) lud_device_release(parameters->device, parameters->values);
+    if (parameters->values && !parameters->borrows_values)
+        lud_device_release(parameters->device, parameters->values);
     if (parameters->gradients) lud_device_release(parameters->device, parameters->gradients);
     for (int i = 0; i < parameters->n; i++) free((char *)(uintptr_t)parameters->items[i].name);
     free(parameters->items);
@@ -116,25 +117,48 @@ lud_status lud_parameters_build(lud_parameters *parameters, uint64_t seed, lud_e
     return LUD_OK;
 }
 
-lud_parameters *lud_parameters_clone(const lud_parameters *parameters) {
-    lud_parameters *clone =
+/* A second set of the same layout, without memory for numbers. Null when memory is out. */
+static lud_parameters *laid_out_like(const lud_parameters *parameters) {
+    lud_parameters *other =
         lud_parameters_create(parameters->device, parameters->real_bytes == sizeof(double));
-    bool ok = clone != NULL;
+    bool ok = other != NULL;
     for (int i = 0; ok && i < parameters->n; i++) {
         const lud_parameter *p = &parameters->items[i];
-        ok = lud_parameters_add(clone, p->name, p->n_dimensions, p->dimensions, p->init) == i;
+        ok = lud_parameters_add(other, p->name, p->n_dimensions, p->dimensions, p->init) == i;
         if (ok) {
-            clone->items[i].frozen = p->frozen;
-            clone->items[i].low_rank = p->low_rank;
+            other->items[i].frozen = p->frozen;
+            other->items[i].low_rank = p->low_rank;
         }
     }
-    if (ok) ok = (clone->values = lud_device_allocate(clone->device, block_bytes(clone))) != NULL;
-    if (!ok) {
+    if (ok) return other;
+    lud_parameters_destroy(other);
+    return NULL;
+}
+
+lud_parameters *lud_parameters_clone(const lud_parameters *parameters) {
+    lud_parameters *clone = laid_out_like(parameters);
+    if (!clone) return NULL;
+    clone->values = lud_device_allocate(clone->device, block_bytes(clone));
+    if (!clone->values) {
         lud_parameters_destroy(clone);
         return NULL;
     }
     lud_parameters_copy(clone, parameters);
     return clone;
+}
+
+lud_parameters *lud_parameters_beside(const lud_parameters *parameters) {
+    lud_parameters *beside = laid_out_like(parameters);
+    if (!beside) return NULL;
+    beside->gradients = lud_device_allocate(beside->device, block_bytes(beside));
+    if (!beside->gradients) {
+        lud_parameters_destroy(beside);
+        return NULL;
+    }
+    beside->values = parameters->values;
+    beside->borrows_values = true;
+    lud_parameters_zero_gradients(beside);
+    return beside;
 }
 
 void lud_parameters_copy(lud_parameters *target, const lud_parameters *source) {
@@ -173,6 +197,12 @@ int lud_parameters_set_low_rank(lud_parameters *parameters, const char *prefix, 
 
 void lud_parameters_zero_gradients(lud_parameters *parameters) {
     lud_device_zero(parameters->device, parameters->gradients, block_bytes(parameters));
+}
+
+void lud_parameters_take_gradients(lud_parameters *to, lud_parameters *from) {
+    assert(to->size == from->size && to->real_bytes == sizeof(float));
+    to->device->ops->combine(to->device, to->size, 1.0, to->gradients, 1.0, from->gradients, to->gradients);
+    lud_parameters_zero_gradients(from);
 }
 
 /* Numbers that pass between host and device in one piece. */

@@ -49,6 +49,7 @@ typedef struct lud_parameters {
     lud_parameter *items; /* [n] */
     int64_t size;         /* numbers in a block, gaps for alignment included */
     void *values;         /* [size] reals in device memory, null before lud_parameters_build */
+    bool borrows_values;  /* of another set (lud_parameters_beside) */
     void *gradients;      /* [size]; null in a clone */
     /* names and growth */
     int capacity;
@@ -70,6 +71,9 @@ int lud_parameters_find(const lud_parameters *parameters, const char *name);
 lud_status lud_parameters_build(lud_parameters *parameters, uint64_t seed, lud_error *error);
 /* A second set of the same layout and values, without gradients. Null when memory is out. */
 lud_parameters *lud_parameters_clone(const lud_parameters *parameters);
+/* A second set on the same values, of a set that is built and outlives it, with gradients of its own, which
+ * are 0: for what runs backward at the same time. Null when memory is out. */
+lud_parameters *lud_parameters_beside(const lud_parameters *parameters);
 /* target = source, or target = (1 - tau) target + tau source. Layouts must be equal. */
 void lud_parameters_copy(lud_parameters *target, const lud_parameters *source);
 void lud_parameters_blend(lud_parameters *target, const lud_parameters *source, double tau);
@@ -79,6 +83,8 @@ int lud_parameters_freeze(lud_parameters *parameters, const char *prefix, bool f
 int lud_parameters_set_low_rank(lud_parameters *parameters, const char *prefix, bool low_rank);
 
 void lud_parameters_zero_gradients(lud_parameters *parameters);
+/* Adds the gradients of `from` to those of `to`, of the same layout in floats; then those of `from` are 0. */
+void lud_parameters_take_gradients(lud_parameters *to, lud_parameters *from);
 /* Where a parameter's numbers are in device memory. */
 void *lud_parameters_value(const lud_parameters *parameters, int index);
 void *lud_parameters_gradient(const lud_parameters *parameters, int index);

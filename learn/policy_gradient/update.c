@@ -198,6 +198,7 @@ static lud_status add_own_shares(lud_update *u, const lud_chunk *chunks, int64_t
         u->minibatch = (lud_ppo_sums){0};
         u->n_slices = (uint32_t)(s * LUD_UPDATE_SLICES / u->shares.n);
         if (chosen > 0 || u->shares.n == 1) LUD_TRY(add_chosen(u, chosen, calls, learner, error));
+        if (calls->add_up) calls->add_up(learner);
         lud_shares_keep(&u->shares, s, 1.0, (const double *)&u->minibatch);
     }
     return LUD_OK;

@@ -36,6 +36,9 @@ typedef struct lud_update_calls {
      * else in their order. */
     lud_status (*slice)(void *learner, const lud_chunk *chunks, int64_t n, int64_t *n_taken,
                         lud_error *error);
+    /* After the last slice before gradients are read: those that lie elsewhere come to the parameters. Null:
+     * there are none. */
+    void (*add_up)(void *learner);
 } lud_update_calls;
 
 typedef struct lud_update {

@@ -147,16 +147,16 @@ static void write_places(const lud_proof_head *h, int32_t *place) {
     int64_t s = 0;
     for (int32_t i = 0; i < net->n_decisions; i++)
         for (int32_t k = 0; s < net->begin[i + 1]; k++) place[s++] = (int32_t)(i * h->width) + k;
-    while (s < net->padded.successors) place[s++] = -1;
+    while (s < net->part[0].successors) place[s++] = -1;
 }
 
 /* A forward run, and its logits in rows. */
 static void enqueue_logits(const lud_proof_head *h, const int32_t *place) {
     const lud_proof_net *net = h->net;
     const lud_ops *ops = h->device->ops;
-    lud_nn_forward(net->nn, net->padded.rows, true);
-    ops->fill(h->device, net->padded.decisions * h->width, -(double)FLT_MAX, h->logits);
-    ops->scatter_rows(h->device, net->padded.successors, 1, lud_nn_value(net->nn, net->logit), place,
+    lud_nn_forward(net->part[0].nn, net->part[0].rows, true);
+    ops->fill(h->device, net->part[0].decisions * h->width, -(double)FLT_MAX, h->logits);
+    ops->scatter_rows(h->device, net->part[0].successors, 1, lud_nn_value(net->part[0].nn, net->logit), place,
                       h->logits);
 }
 
@@ -167,8 +167,8 @@ static void enqueue_acting(void *head) {
     h->device->ops->categorical_sample(
         h->device, h->acted.n, h->width, h->logits, NULL, NULL, lud_row_device(&h->acted, UNIFORM),
         (int32_t *)(void *)lud_row_device(&h->acted, CHOSEN), lud_row_device(&h->acted, CHOSEN_LOG_PROB));
-    lud_device_copy(h->device, lud_row_device(&h->acted, CHOSEN_VALUE), lud_nn_value(net->nn, net->value),
-                    (size_t)h->acted.n * sizeof(float));
+    lud_device_copy(h->device, lud_row_device(&h->acted, CHOSEN_VALUE),
+                    lud_nn_value(net->part[0].nn, net->value), (size_t)h->acted.n * sizeof(float));
 }
 
 static void act_on_device(lud_proof_head *h, const double *uniform, int32_t *action, float *log_prob,
@@ -176,7 +176,7 @@ static void act_on_device(lud_proof_head *h, const double *uniform, int32_t *act
     const lud_proof_net *net = h->net;
     lud_row_arrays *a = &h->acted;
     const uint64_t key = lud_proof_net_prepare(h->net, true);
-    lud_row_arrays_set(a, net->padded.decisions, net->padded.successors);
+    lud_row_arrays_set(a, net->part[0].decisions, net->part[0].successors);
     float *draw = lud_row_host(a, UNIFORM);
     for (int64_t i = 0; i < a->n; i++) draw[i] = uniform && i < net->n_decisions ? (float)uniform[i] : 0.0f;
     write_places(h, lud_row_words_host(a));
@@ -217,8 +217,8 @@ static void backward_on_device(void *head, lud_device *device, const float *dlog
     const lud_proof_net *net = h->net;
     device->ops->categorical_backward(device, h->ppo->rows.n, h->width, h->logits, NULL, words(h, ACTION),
                                       dlog_prob, dentropy, h->dlogits, false);
-    device->ops->gather_rows(device, net->padded.successors, 1, h->dlogits, words(h, PLACES),
-                             lud_nn_gradient(net->nn, net->logit));
+    device->ops->gather_rows(device, net->part[0].successors, 1, h->dlogits, words(h, PLACES),
+                             lud_nn_gradient(net->part[0].nn, net->logit));
 }
 
 static void enqueue_learning(void *head) {
@@ -228,10 +228,10 @@ static void enqueue_learning(void *head) {
     float *value = lud_row_device(&h->ppo->rows, LUD_PPO_VALUE);
     enqueue_logits(h, words(h, PLACES));
     lud_ppo_policy_gradient(h->ppo, h->device, &padded, h);
-    h->device->ops->multiply(h->device, h->ppo->rows.n, lud_nn_value(net->nn, net->value),
+    h->device->ops->multiply(h->device, h->ppo->rows.n, lud_nn_value(net->part[0].nn, net->value),
                              flags(h, HAS_STATE), value);
-    lud_ppo_value_gradient(h->ppo, h->device, value, lud_nn_gradient(net->nn, net->value));
-    lud_nn_backward(net->nn);
+    lud_ppo_value_gradient(h->ppo, h->device, value, lud_nn_gradient(net->part[0].nn, net->value));
+    lud_nn_backward(net->part[0].nn);
 }
 
 static void learn_on_device(lud_proof_head *h) {
@@ -261,12 +261,12 @@ void lud_proof_head_act(lud_proof_head *h, const double *uniform, int32_t *actio
 void lud_proof_head_learn(lud_proof_head *h, lud_ppo *ppo, const int32_t *action, const int32_t *row,
                           lud_ppo_sums *sums) {
     const lud_proof_net *net = h->net;
-    const int64_t padded = net->padded.decisions;
+    const int64_t padded = net->on_cpu ? net->n_decisions : net->part[0].decisions;
     h->ppo = ppo;
     h->action = action;
     h->row = row;
     lud_ppo_fill(ppo, net->n_decisions, row, padded,
-                 net->on_cpu ? 0 : PLACES * padded + net->padded.successors);
+                 net->on_cpu ? 0 : PLACES * padded + net->part[0].successors);
     for (int32_t i = 0; i < net->n_decisions; i++)
         if (!has_state(net, i)) lud_row_host(&ppo->rows, LUD_PPO_VALUE_WEIGHT)[i] = 0.0f;
     if (net->on_cpu)

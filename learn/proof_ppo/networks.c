@@ -13,6 +13,10 @@ static const double least_length = 1e-12;
  * repeat rows; their number is bounded apart. */
 enum { SUCCESSORS_PER_ROW = 4 };
 
+/* So many states that pass through the network go in two parts. Not a matter of threads: sums over the states
+ * are cut with them. */
+enum { LEAST_FOR_PARTS = 128 };
+
 /* ---- declaring ---- */
 
 /* Uniform in +-sqrt(6 / fan_in): Kaiming for ReLU. */
@@ -50,10 +54,9 @@ int lud_proof_net_sees(const lud_proof_net *net) {
            LUD_PROOF_SEES_WAYS * (int)o->look_ahead;
 }
 
-static int embed(lud_proof_net *net) {
+static int embed(lud_proof_net *net, lud_nn *nn) {
     const lud_proof_net_options *o = &net->options;
     const lud_proof_base *base = net->model->base;
-    lud_nn *nn = net->nn;
     const int64_t n_variables = (int64_t)net->model->limits.max_goals * base->max_arity;
     net->predicate = lud_nn_input_on(nn, net->atom_axis, LUD_NN_I32, 1, 0);
     int parts[2 + LUD_PROOF_MAX_ARITY], n = 0;
@@ -79,8 +82,7 @@ static int embed(lud_proof_net *net) {
 
 /* Goals in order through a gated recurrent unit; the hidden state after the last one. Lists shorter than the
  * longest begin later, so that all end at the same step. */
-static int recurrent_states(lud_proof_net *net, int atoms) {
-    lud_nn *nn = net->nn;
+static int recurrent_states(lud_proof_net *net, lud_nn *nn, int atoms) {
     net->step_atom = lud_nn_input_on(nn, net->step_axis, LUD_NN_I32, 1, 0);
     net->step_mask = lud_nn_input_on(nn, net->step_axis, LUD_NN_REAL, 1, 0);
     net->last_step = lud_nn_input_on(nn, 0, LUD_NN_I32, 1, 0);
@@ -89,10 +91,9 @@ static int recurrent_states(lud_proof_net *net, int atoms) {
     return lud_nn_gather(nn, hidden, net->last_step);
 }
 
-static int embed_states(lud_proof_net *net, int atoms) {
-    lud_nn *nn = net->nn;
+static int embed_states(lud_proof_net *net, lud_nn *nn, int atoms) {
     const int n_goals = net->model->limits.max_goals;
-    if (net->options.states == LUD_PROOF_STATE_RNN) return recurrent_states(net, atoms);
+    if (net->options.states == LUD_PROOF_STATE_RNN) return recurrent_states(net, nn, atoms);
     if (net->options.states != LUD_PROOF_STATE_CONCAT) {
         net->offsets = lud_nn_input_on(nn, 0, LUD_NN_I32, 1, 1);
         if (net->options.states == LUD_PROOF_STATE_ATTENTION) {
@@ -133,8 +134,7 @@ static double logit_factor(const lud_proof_net *net) {
 }
 
 /* Logits as values of the network. The squared length has the least length's square as its least. */
-static void declare_logits(lud_proof_net *net) {
-    lud_nn *nn = net->nn;
+static void declare_logits(lud_proof_net *net, lud_nn *nn) {
     const int64_t width = net->width;
     int unit = net->head;
     if (net->options.l2_norm) {
@@ -152,13 +152,13 @@ static void declare_logits(lud_proof_net *net) {
     lud_nn_output(nn, net->logit);
 }
 
-static void declare(lud_proof_net *net, int64_t max_atoms) {
+/* The values have the same numbers in every part. */
+static void declare(lud_proof_net *net, lud_nn *nn, int64_t max_atoms) {
     const lud_proof_net_options *o = &net->options;
-    lud_nn *nn = net->nn;
     net->atom_axis = lud_nn_axis(nn, max_atoms);
     net->decision_axis = lud_nn_axis(nn, net->max_rows);
     if (o->states == LUD_PROOF_STATE_RNN) net->step_axis = lud_nn_axis(nn, max_atoms);
-    const int state = embed_states(net, embed(net));
+    const int state = embed_states(net, nn, embed(net, nn));
     const int x = body(nn, o, state, "policy", o->dropout, 0);
     kaiming(nn, o->hidden);
     const int hidden = lud_nn_linear(nn, x, "policy.head1", o->hidden, LUD_RELU);
@@ -167,7 +167,7 @@ static void declare(lud_proof_net *net, int64_t max_atoms) {
     if (net->on_cpu)
         lud_nn_output(nn, net->head);
     else
-        declare_logits(net);
+        declare_logits(net, nn);
 
     net->position = lud_nn_input_on(nn, net->decision_axis, LUD_NN_I32, 1, 0);
     int y = lud_nn_gather(nn, o->separate_value ? state : x, net->position);
@@ -198,6 +198,8 @@ static bool take_arrays(lud_proof_net *net, int64_t max_atoms, int64_t max_index
     LUD_TAKE(a, net->output, heads);
     LUD_TAKE(a, net->gradient, heads);
     LUD_TAKE(a, net->length, rows);
+    LUD_TAKE(a, net->decision, rows);
+    LUD_TAKE(a, net->by_part, rows);
     LUD_TAKE(a, net->hash, rows);
     LUD_TAKE(a, net->state_begin, rows + 2);
     LUD_TAKE(a, net->index, (size_t)max_index + 1);
@@ -230,20 +232,26 @@ lud_status lud_proof_net_create(const lud_proof_model *model, const lud_proof_ne
     net->on_cpu = parameters->device->backend->host_memory;
     lud_capture_start(&net->forwards, parameters->device, enqueue_forward, net);
     lud_capture_start(&net->backwards, parameters->device, enqueue_backward, net);
-    /* one row more, for padding; see pad */
-    const int64_t max_atoms = (max_rows + 1) * model->limits.max_goals;
+    const int64_t max_goals = model->limits.max_goals, max_atoms = (max_rows + 1) * max_goals;
     const int64_t max_successors = SUCCESSORS_PER_ROW * max_rows;
     const int64_t max_index = max_atoms > max_successors ? max_atoms : max_successors;
     net->max_successors = max_successors;
     uint32_t size = 16;
     while (size < 4 * (uint64_t)max_rows) size *= 2;
     net->mask = size - 1;
-    net->nn = lud_nn_create(parameters, max_rows + 1);
-    if (!net->nn || !take_arrays(net, max_atoms, max_index, size)) {
+    const bool parts = net->on_cpu && parameters->real_bytes == sizeof(float) && max_rows >= LEAST_FOR_PARTS;
+    const int64_t half = max_rows / 2 > LEAST_FOR_PARTS ? max_rows / 2 : LEAST_FOR_PARTS;
+    bool whole = take_arrays(net, max_atoms, max_index, size);
+    for (int k = 0; k < 1 + parts && whole; k++) {
+        const int64_t rows = (parts ? half : max_rows) + 1; /* one more, for padding; see pad */
+        net->part[k].nn = lud_nn_create(parameters, rows);
+        whole = net->part[k].nn != NULL;
+        if (whole) declare(net, net->part[k].nn, rows * max_goals);
+    }
+    if (!whole) {
         lud_proof_net_destroy(net);
         return lud_no_memory(error, "a network");
     }
-    declare(net, max_atoms);
     *out = net;
     return LUD_OK;
 }
@@ -268,15 +276,25 @@ static lud_status scale_constants(lud_proof_net *net, lud_error *error) {
 }
 
 lud_status lud_proof_net_plan(lud_proof_net *net, lud_nn_mode mode, lud_error *error) {
+    lud_nn *second = net->part[1].nn;
     if (net->options.constant_scale != 1.0) LUD_TRY(scale_constants(net, error));
-    return lud_nn_plan(net->nn, mode, error);
+    LUD_TRY(lud_nn_plan(net->part[0].nn, mode, error));
+    if (!second) return LUD_OK;
+    LUD_TRY(lud_nn_plan(second, mode, error));
+    if (!net->parameters->gradients) return LUD_OK;
+    net->own = net->parameters;
+    net->beside = lud_parameters_beside(net->parameters);
+    if (!net->beside) return lud_no_memory(error, "a network");
+    lud_nn_use(second, net->beside);
+    return LUD_OK;
 }
 
 void lud_proof_net_destroy(lud_proof_net *net) {
     if (!net) return;
     lud_capture_end(&net->forwards);
     lud_capture_end(&net->backwards);
-    lud_nn_destroy(net->nn);
+    for (int k = 0; k < 2; k++) lud_nn_destroy(net->part[k].nn);
+    lud_parameters_destroy(net->beside);
     lud_arrays_free(&net->arrays);
     free(net);
 }
@@ -323,54 +341,62 @@ static bool add_decision(lud_proof_net *net, const lud_proof_decisions *d, int32
 /* The parts of an atom that have a table of embeddings, beside its arguments 0, 1, ... */
 enum { PREDICATE = -1, MATCHES = -2 };
 
-static void write_atoms(lud_proof_net *net, const lud_proof_decisions *d, int part, int input) {
+/* Where the atoms of row i of a part begin among the part's. */
+static int32_t first_atom(const lud_proof_net *net, const lud_proof_part *part, int64_t i) {
+    return net->state_begin[part->first + i] - net->state_begin[part->first];
+}
+
+static void write_atoms(lud_proof_net *net, const lud_proof_part *part, const lud_proof_decisions *d,
+                        int which, int input) {
     int32_t at = 0;
-    for (int32_t i = 0; i < net->n_run; i++) {
+    for (int64_t i = part->first; i < net->n_run && at < part->atoms; i++) {
         const int32_t state = net->state_of_row[net->run[i]];
         for (int32_t a = d->state_begin[state]; a < d->state_begin[state + 1]; a++)
-            net->index[at++] = part == MATCHES     ? d->matches[a]
-                               : part == PREDICATE ? d->atoms[a].predicate - 1
-                                                   : d->atoms[a].terms[part] - 1; /* none: -1, zeros */
+            net->index[at++] = which == MATCHES     ? d->matches[a]
+                               : which == PREDICATE ? d->atoms[a].predicate - 1
+                                                    : d->atoms[a].terms[which] - 1; /* none: -1, zeros */
     }
-    while (at < net->padded.atoms) net->index[at++] = -1;
-    lud_nn_write_i32(net->nn, input, at, net->index);
+    while (at < part->atoms) net->index[at++] = -1;
+    lud_nn_write_i32(part->nn, input, at, net->index);
 }
 
 /* Which atom is goal g of every row. */
-static void write_places(lud_proof_net *net, int g) {
-    for (int64_t row = 0; row < net->padded.rows; row++) {
-        const int32_t atom = net->state_begin[row] + g;
-        net->index[row] = atom < net->state_begin[row + 1] ? atom : -1;
+static void write_places(lud_proof_net *net, const lud_proof_part *part, int g) {
+    for (int64_t row = 0; row < part->rows; row++) {
+        const int32_t atom = first_atom(net, part, row) + g;
+        net->index[row] = atom < first_atom(net, part, row + 1) ? atom : -1;
     }
-    lud_nn_write_i32(net->nn, net->place[g], net->padded.rows, net->index);
+    lud_nn_write_i32(part->nn, net->place[g], part->rows, net->index);
 }
 
 /* Which atom stands at every step of every row, and where the rows' lists begin. */
-static void write_steps(lud_proof_net *net) {
+static void write_steps(lud_proof_net *net, const lud_proof_part *part) {
     const int n_goals = net->model->limits.max_goals;
-    const int32_t n = (int32_t)net->padded.rows;
-    lud_nn_set_rows(net->nn, net->step_axis, (int64_t)n_goals * n);
+    const int32_t n = (int32_t)part->rows;
+    lud_nn_set_rows(part->nn, net->step_axis, (int64_t)n_goals * n);
     for (int t = 0; t < n_goals; t++)
         for (int32_t row = 0; row < n; row++) {
-            const int goal = t - n_goals + (int)(net->state_begin[row + 1] - net->state_begin[row]);
-            net->index[t * n + row] = goal < 0 ? -1 : net->state_begin[row] + goal;
+            const int32_t first = first_atom(net, part, row);
+            const int goal = t - n_goals + (int)(first_atom(net, part, row + 1) - first);
+            net->index[t * n + row] = goal < 0 ? -1 : first + goal;
             net->step_going[t * n + row] = goal > 0;
         }
-    lud_nn_write_i32(net->nn, net->step_atom, (int64_t)n_goals * n, net->index);
-    lud_nn_write(net->nn, net->step_mask, (int64_t)n_goals * n, net->step_going);
+    lud_nn_write_i32(part->nn, net->step_atom, (int64_t)n_goals * n, net->index);
+    lud_nn_write(part->nn, net->step_mask, (int64_t)n_goals * n, net->step_going);
     for (int32_t row = 0; row < n; row++) net->index[row] = (n_goals - 1) * n + row;
-    lud_nn_write_i32(net->nn, net->last_step, n, net->index);
+    lud_nn_write_i32(part->nn, net->last_step, n, net->index);
 }
 
-/* The rows from and to which each successor leads. */
+/* The rows from and to which each successor leads, on CUDA. */
 static void write_successors(lud_proof_net *net) {
+    const lud_proof_part *part = &net->part[0];
     for (int32_t i = 0; i < net->n_decisions; i++)
         for (int32_t s = net->begin[i]; s < net->begin[i + 1]; s++) net->index[s] = net->current[i];
-    for (int64_t s = net->begin[net->n_decisions]; s < net->padded.successors; s++)
+    for (int64_t s = net->begin[net->n_decisions]; s < part->successors; s++)
         net->index[s] = net->row[s] = -1;
-    lud_nn_set_rows(net->nn, net->successor_axis, net->padded.successors);
-    lud_nn_write_i32(net->nn, net->row_from, net->padded.successors, net->index);
-    lud_nn_write_i32(net->nn, net->row_to, net->padded.successors, net->row);
+    lud_nn_set_rows(part->nn, net->successor_axis, part->successors);
+    lud_nn_write_i32(part->nn, net->row_from, part->successors, net->index);
+    lud_nn_write_i32(part->nn, net->row_to, part->successors, net->row);
 }
 
 static int64_t lesser(int64_t a, int64_t b) {
@@ -383,25 +409,40 @@ static int64_t doubled(int64_t unit, int64_t n) {
     return unit;
 }
 
-/* Chooses the sizes of the chunk's runs, and writes what follows its rows and decisions. At least one row is
+/* Raises the sizes of a recorded run, and writes what follows its rows and decisions. At least one row is
  * padding; the last owns the atoms of the padding. Atoms and successors go by the rows, so that few different
  * sizes occur together. */
 static void pad(lud_proof_net *net) {
-    const int64_t n_successors = net->begin[net->n_decisions];
-    net->padded.rows = net->n_run;
-    net->padded.atoms = net->n_atoms;
-    net->padded.decisions = net->n_decisions;
-    net->padded.successors = n_successors;
+    lud_proof_part *part = &net->part[0];
     if (net->on_cpu || net->n_rows == 0) return;
     const lud_device *device = net->parameters->device;
     const int64_t rows = lesser(lud_capture_rows(device, net->n_rows + 1), net->max_rows + 1);
-    net->padded.rows = rows;
-    net->padded.atoms = lesser(doubled(rows, net->n_atoms), rows * net->model->limits.max_goals);
-    net->padded.decisions = lesser(lud_capture_rows(device, net->n_decisions), net->max_rows);
-    net->padded.successors = lesser(doubled(rows, n_successors), net->max_successors);
+    part->rows = rows;
+    part->atoms = lesser(doubled(rows, net->n_atoms), rows * net->model->limits.max_goals);
+    part->decisions = lesser(lud_capture_rows(device, net->n_decisions), net->max_rows);
+    part->successors = lesser(doubled(rows, part->successors), net->max_successors);
     for (int64_t row = net->n_rows; row < rows; row++) net->state_begin[row + 1] = net->n_atoms;
-    net->state_begin[rows] = (int32_t)net->padded.atoms;
-    for (int64_t i = net->n_decisions; i < net->padded.decisions; i++) net->current[i] = -1;
+    net->state_begin[rows] = (int32_t)part->atoms;
+    for (int64_t i = net->n_decisions; i < part->decisions; i++) net->current[i] = -1;
+}
+
+/* Shares rows and decisions out to the parts: a decision goes with the state that it is made in. */
+static void divide(lud_proof_net *net) {
+    const bool both = net->part[1].nn && net->n_run >= LEAST_FOR_PARTS;
+    const int32_t split = both ? (net->n_run + 1) / 2 : net->n_run;
+    const int32_t *begin = net->state_begin;
+    int32_t n = 0;
+    for (int k = 0; k < 2; k++) {
+        lud_proof_part *part = &net->part[k];
+        const int32_t before = n;
+        part->first = k == 0 ? 0 : split;
+        part->rows = k == 0 ? split : net->n_run - split;
+        part->atoms = begin[part->first + part->rows] - begin[part->first];
+        for (int32_t i = 0; i < net->n_decisions; i++)
+            if (!both ? k == 0 : (net->current[i] >= split) == k) net->decision[n++] = i;
+        part->decisions = n - before;
+        part->successors = k == 0 ? net->begin[net->n_decisions] : 0;
+    }
 }
 
 /* Which rows pass through the network. Remembered heads are read now: new ones may take their places. */
@@ -415,6 +456,28 @@ static void choose_rows(lud_proof_net *net, const lud_proof_decisions *d) {
         for (int64_t k = 0; head && k < width; k++) net->output[row * width + k] = (double)head[k];
         net->hash[row] = hash;
     }
+}
+
+/* The inputs of a part whose decisions, without padding, are decision[0], decision[1], ... */
+static void write_part(lud_proof_net *net, const lud_proof_part *part, const int32_t *decision,
+                       const lud_proof_decisions *d) {
+    lud_nn_set_rows(part->nn, net->atom_axis, part->atoms);
+    if (net->options.states == LUD_PROOF_STATE_RNN) {
+        write_steps(net, part);
+    } else if (net->options.states == LUD_PROOF_STATE_CONCAT) {
+        for (int g = 0; g < net->model->limits.max_goals; g++) write_places(net, part, g);
+    } else {
+        for (int64_t row = 0; row <= part->rows; row++) net->index[row] = first_atom(net, part, row);
+        lud_nn_write_i32(part->nn, net->offsets, part->rows + 1, net->index);
+    }
+    write_atoms(net, part, d, PREDICATE, net->predicate);
+    if (net->options.fact_counts || net->options.look_ahead) write_atoms(net, part, d, MATCHES, net->matches);
+    for (int k = 0; k < net->model->base->max_arity; k++) write_atoms(net, part, d, k, net->term[k]);
+    for (int64_t i = 0; i < part->decisions; i++) {
+        const int32_t row = net->current[net->on_cpu ? decision[i] : i];
+        net->index[i] = row < 0 ? -1 : row - part->first;
+    }
+    lud_nn_write_i32(part->nn, net->position, part->decisions, net->index);
 }
 
 static int32_t load(lud_proof_net *net, const lud_proof_decisions *d, const int32_t *order, int32_t first,
@@ -434,18 +497,10 @@ static int32_t load(lud_proof_net *net, const lud_proof_decisions *d, const int3
         net->state_begin[i + 1] = net->state_begin[i] + d->state_begin[state + 1] - d->state_begin[state];
     }
     net->n_atoms = net->state_begin[net->n_run];
+    divide(net);
     pad(net);
-    lud_nn_set_rows(net->nn, net->atom_axis, net->padded.atoms);
-    if (net->options.states == LUD_PROOF_STATE_RNN)
-        write_steps(net);
-    else if (net->options.states == LUD_PROOF_STATE_CONCAT)
-        for (int g = 0; g < net->model->limits.max_goals; g++) write_places(net, g);
-    else
-        lud_nn_write_i32(net->nn, net->offsets, net->padded.rows + 1, net->state_begin);
-    write_atoms(net, d, PREDICATE, net->predicate);
-    if (net->options.fact_counts || net->options.look_ahead) write_atoms(net, d, MATCHES, net->matches);
-    for (int k = 0; k < net->model->base->max_arity; k++) write_atoms(net, d, k, net->term[k]);
-    lud_nn_write_i32(net->nn, net->position, net->padded.decisions, net->current);
+    write_part(net, &net->part[0], net->decision, d);
+    if (net->part[1].rows > 0) write_part(net, &net->part[1], net->decision + net->part[0].decisions, d);
     if (!net->on_cpu) write_successors(net);
     return taken;
 }
@@ -476,7 +531,10 @@ static int threads_for(const lud_proof_net *net) {
 /* Puts the heads that have been run beside those that were remembered. */
 static void read_heads(lud_proof_net *net) {
     const int64_t width = net->width;
-    lud_nn_read(net->nn, net->head, net->n_run, net->remembered ? net->gradient : net->output);
+    double *to = net->remembered ? net->gradient : net->output;
+    for (int k = 0; k < 2; k++)
+        if (net->part[k].rows > 0)
+            lud_nn_read(net->part[k].nn, net->head, net->part[k].rows, to + net->part[k].first * width);
     for (int32_t i = 0; net->remembered && i < net->n_run; i++) {
         const double *head = net->gradient + i * width;
         memcpy(net->output + net->run[i] * width, head, (size_t)width * sizeof *head);
@@ -532,23 +590,51 @@ static void gradients_on_host(lud_proof_net *net) {
             const double along = dot(u, g, width);
             for (int64_t k = 0; k < width; k++) g[k] = (g[k] - along * u[k]) / net->length[row];
         }
-    lud_nn_write_gradient(net->nn, net->head, net->n_rows, net->gradient);
+    for (int k = 0; k < 2; k++)
+        if (net->part[k].rows > 0)
+            lud_nn_write_gradient(net->part[k].nn, net->head, net->part[k].rows,
+                                  net->gradient + net->part[k].first * width);
 }
 
-static void enqueue_forward(void *context) {
-    const lud_proof_net *net = context;
-    lud_nn_forward(net->nn, net->padded.rows, net->training);
+static void run_forward(lud_device *device, void *of) {
+    const lud_proof_part *part = of;
+    lud_nn_run_on(part->nn, device);
+    lud_nn_forward(part->nn, part->rows, part->training);
+    lud_nn_run_on(part->nn, NULL);
 }
 
-static void enqueue_backward(void *context) {
-    lud_nn_backward(((const lud_proof_net *)context)->nn);
+static void run_backward(lud_device *device, void *of) {
+    const lud_proof_part *part = of;
+    lud_nn_run_on(part->nn, device);
+    lud_nn_backward(part->nn);
+    lud_nn_run_on(part->nn, NULL);
+}
+
+static void enqueue(lud_proof_net *net, lud_device_work work) {
+    lud_device *device = net->parameters->device;
+    if (net->part[1].rows > 0)
+        lud_device_run_both(device, work, &net->part[0], work, &net->part[1]);
+    else
+        work(device, &net->part[0]);
+}
+
+static void enqueue_forward(void *net) {
+    enqueue(net, run_forward);
+}
+
+static void enqueue_backward(void *net) {
+    enqueue(net, run_backward);
 }
 
 /* Stands for all that shapes a run. */
 static uint64_t key_of(const lud_proof_net *net) {
-    const uint64_t shape[] = {(uint64_t)(uintptr_t)net->parameters, (uint64_t)net->padded.rows,
-                              (uint64_t)net->padded.atoms,          (uint64_t)net->padded.decisions,
-                              (uint64_t)net->padded.successors,     net->training,
+    const lud_proof_part *part = &net->part[0]; /* the only one where runs are recorded */
+    const uint64_t shape[] = {(uint64_t)(uintptr_t)net->parameters,
+                              (uint64_t)part->rows,
+                              (uint64_t)part->atoms,
+                              (uint64_t)part->decisions,
+                              (uint64_t)part->successors,
+                              net->training,
                               net->training ? net->seed : 0};
     uint64_t key = 0;
     for (size_t i = 0; i < sizeof shape / sizeof *shape; i++) key = lud_capture_key(key, shape[i]);
@@ -557,12 +643,15 @@ static uint64_t key_of(const lud_proof_net *net) {
 
 void lud_proof_net_set_step(lud_proof_net *net, uint64_t seed, uint32_t step) {
     net->seed = seed;
-    lud_nn_set_step(net->nn, seed, step);
+    lud_nn_set_step(net->part[0].nn, seed, step);
+    if (net->part[1].nn) lud_nn_set_step(net->part[1].nn, seed ^ UINT64_C(0xd1b54a32d192ed03), step);
 }
 
 void lud_proof_net_use(lud_proof_net *net, lud_parameters *parameters) {
     net->parameters = parameters;
-    lud_nn_use(net->nn, parameters);
+    lud_nn_use(net->part[0].nn, parameters);
+    if (net->part[1].nn)
+        lud_nn_use(net->part[1].nn, net->beside && parameters == net->own ? net->beside : parameters);
 }
 
 void lud_proof_net_remember(lud_proof_net *net, lud_proof_remembered *remembered) {
@@ -572,9 +661,29 @@ void lud_proof_net_remember(lud_proof_net *net, lud_proof_remembered *remembered
 
 uint64_t lud_proof_net_prepare(lud_proof_net *net, bool training) {
     net->training = training;
-    lud_nn_set_rows(net->nn, net->decision_axis, training ? net->padded.decisions : 0);
-    lud_nn_set_run(net->nn, net->padded.rows, training);
+    for (int k = 0; k < 2; k++) {
+        lud_proof_part *part = &net->part[k];
+        if (part->rows == 0) continue;
+        part->training = training;
+        lud_nn_set_rows(part->nn, net->decision_axis, training ? part->decisions : 0);
+        lud_nn_set_run(part->nn, part->rows, training);
+    }
     return key_of(net);
+}
+
+/* Numbers of the decisions of each part lie side by side in its network. */
+static void read_values(lud_proof_net *net) {
+    int64_t n = 0;
+    for (int k = 0; k < 2; k++) {
+        if (net->part[k].rows == 0) continue;
+        const int64_t own = net->on_cpu ? net->part[k].decisions : net->n_decisions;
+        lud_nn_read(net->part[k].nn, net->value, own, net->by_part + n);
+        n += own;
+    }
+    for (int32_t i = 0; i < net->n_decisions; i++) {
+        const int32_t decision = net->decision[i];
+        net->values[decision] = net->current[decision] < 0 ? 0.0 : net->by_part[i];
+    }
 }
 
 void lud_proof_net_forward(lud_proof_net *net, bool training) {
@@ -592,37 +701,58 @@ void lud_proof_net_forward(lud_proof_net *net, bool training) {
     if (net->on_cpu)
         logits_on_host(net);
     else
-        lud_nn_read(net->nn, net->logit, net->begin[net->n_decisions], net->logits);
-    if (!training) return;
-    lud_nn_read(net->nn, net->value, net->n_decisions, net->values);
-    for (int32_t i = 0; i < net->n_decisions; i++)
-        if (net->current[i] < 0) net->values[i] = 0.0;
+        lud_nn_read(net->part[0].nn, net->logit, net->begin[net->n_decisions], net->logits);
+    if (training) read_values(net);
+}
+
+static void write_value_gradients(lud_proof_net *net) {
+    const lud_proof_part *first = &net->part[0], *second = &net->part[1];
+    for (int64_t i = 0; i < first->decisions + second->decisions; i++) {
+        const int64_t decision = i < net->n_decisions ? net->decision[i] : i; /* itself: padding */
+        net->by_part[i] = net->current[decision] < 0 ? 0.0 : net->dvalues[decision];
+    }
+    lud_nn_write_gradient(first->nn, net->value, first->decisions, net->by_part);
+    if (second->rows > 0)
+        lud_nn_write_gradient(second->nn, net->value, second->decisions, net->by_part + first->decisions);
 }
 
 double lud_proof_net_value(lud_proof_net *net) {
     assert(!net->remembered);
+    const lud_proof_part *part = &net->part[0]; /* where the first state is */
     if (net->n_rows == 0 || net->current[0] < 0) return 0.0;
     net->training = false;
-    lud_nn_set_rows(net->nn, net->decision_axis, net->padded.decisions);
-    lud_nn_set_run(net->nn, net->padded.rows, false);
-    lud_nn_forward(net->nn, net->padded.rows, false);
-    lud_nn_read(net->nn, net->value, net->n_decisions, net->values);
+    lud_nn_set_rows(part->nn, net->decision_axis, part->decisions);
+    lud_nn_set_run(part->nn, part->rows, false);
+    lud_nn_forward(part->nn, part->rows, false);
+    lud_nn_read(part->nn, net->value, 1, net->values);
     return net->values[0];
 }
 
 void lud_proof_net_backward(lud_proof_net *net) {
     assert(net->training);
     if (net->n_rows == 0) return;
-    for (int64_t i = 0; i < net->padded.decisions; i++)
-        if (net->current[i] < 0) net->dvalues[i] = 0.0;
     if (net->on_cpu) {
         gradients_on_host(net);
     } else {
-        for (int64_t s = net->begin[net->n_decisions]; s < net->padded.successors; s++) net->dlogits[s] = 0.0;
-        lud_nn_write_gradient(net->nn, net->logit, net->padded.successors, net->dlogits);
+        for (int64_t s = net->begin[net->n_decisions]; s < net->part[0].successors; s++)
+            net->dlogits[s] = 0.0;
+        lud_nn_write_gradient(net->part[0].nn, net->logit, net->part[0].successors, net->dlogits);
     }
-    lud_nn_write_gradient(net->nn, net->value, net->padded.decisions, net->dvalues);
+    write_value_gradients(net);
+    net->added_beside |= net->part[1].rows > 0;
     lud_capture_run(&net->backwards, key_of(net));
+}
+
+void lud_proof_net_add_up(lud_proof_net *net) {
+    if (net->added_beside) lud_parameters_take_gradients(net->own, net->beside);
+    net->added_beside = false;
+}
+
+double lud_proof_net_multiply_adds(const lud_proof_net *net) {
+    double total = 0.0;
+    for (int k = 0; k < 2; k++)
+        if (net->part[k].rows > 0) total += lud_nn_multiply_adds(net->part[k].nn);
+    return total;
 }
 
 double lud_proof_log_softmax(const double *logits, int32_t n, double *log_probs) {

@@ -10,6 +10,9 @@
  *
  * Only states that occur pass through it, each once however often it stands in the decisions of a chunk.
  *
+ * On the CPU the states of a large chunk go in two parts, which run at the same time where there are two
+ * threads: operations of a part are short, and few of them would fill two. The parts are the same with one.
+ *
  * On the CPU logits and their gradients are computed in double from the heads. On CUDA they are values of the
  * network, so that logits and values are all that is downloaded, or less (head.h); forward and backward
  * runs are recorded graphs, and chunks are padded to sizes that recur, by rows without atoms, atoms without
@@ -23,13 +26,24 @@
 #include "learn/proof_ppo/options.h"
 #include "learn/proof_ppo/remembered.h"
 
+/* Some states of a chunk and the decisions made in them. On CUDA there is one part. */
+typedef struct lud_proof_part {
+    lud_nn *nn;                                 /* null: a part that there never is */
+    int32_t first;                              /* place in `run` of its first state */
+    int64_t rows, atoms, decisions, successors; /* with their padding; successors on CUDA */
+    bool training;                              /* its run */
+} lud_proof_part;
+
 typedef struct lud_proof_net {
     const lud_proof_model *model;
     lud_proof_net_options options;
     lud_parameters *parameters;
-    lud_nn *nn;
+    lud_parameters *own, *beside; /* those it was planned with; their values with the gradients that the
+                                     second part adds to; or null */
+    bool added_beside;            /* to those since they were added up */
+    lud_proof_part part[2];
     lud_arrays arrays;
-    /* values of the network */
+    /* values of the networks */
     int offsets, place[LUD_PROOF_MAX_GOALS], predicate, term[LUD_PROOF_MAX_ARITY], matches;
     int position, head, value;
     int atom_axis, decision_axis, step_axis;
@@ -43,12 +57,9 @@ typedef struct lud_proof_net {
 
     /* The chunk at hand. */
     int32_t n_rows, n_atoms, n_decisions;
-    int32_t n_run; /* rows that pass through the network: those whose head is not remembered */
-    int32_t *run;  /* [n_run] which */
-    struct {
-        int64_t rows, atoms, decisions, successors;
-    } padded;
-    bool training;    /* its forward run */
+    int32_t n_run;    /* rows that pass through the network: those whose head is not remembered */
+    int32_t *run;     /* [n_run] which */
+    bool training;    /* the forward run */
     int32_t *begin;   /* [n_decisions + 1] successors of each */
     int32_t *row;     /* [begin[n_decisions]] their rows */
     int32_t *current; /* [n_decisions] rows, -1: none */
@@ -59,6 +70,8 @@ typedef struct lud_proof_net {
 
     /* scratch */
     double *output, *gradient, *length; /* [max_rows][width], [max_rows] */
+    int32_t *decision;                  /* [n_decisions] those of the first part, then of the second */
+    double *by_part;                    /* [n_decisions] numbers in that order */
     int32_t *state_begin, *index;       /* [max_rows + 1], [atoms] */
     double *step_going;                 /* [atoms] 0 where a list begins */
     int32_t *state_of_row;
@@ -101,8 +114,13 @@ uint64_t lud_proof_net_prepare(lud_proof_net *net, bool training);
 void lud_proof_net_forward(lud_proof_net *net, bool training);
 /* The value of the first decision that is loaded, without dropout; 0 without a state. Runs by itself. */
 double lud_proof_net_value(lud_proof_net *net);
-/* After a forward run for training: adds the parameters' gradients for `dlogits` and `dvalues`. */
+/* After a forward run for training: adds the parameters' gradients for `dlogits` and `dvalues`; what is added
+ * is whole after lud_proof_net_add_up. */
 void lud_proof_net_backward(lud_proof_net *net);
+/* After the last of some backward runs: their gradients are in the parameters. */
+void lud_proof_net_add_up(lud_proof_net *net);
+/* Multiply-adds of matrix products in a forward run of the loaded chunk. */
+double lud_proof_net_multiply_adds(const lud_proof_net *net);
 
 /* What the network sees of a state (LUD_PROOF_SEES_...): what decisions for it must be created with. */
 int lud_proof_net_sees(const lud_proof_net *net);

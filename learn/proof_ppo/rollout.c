@@ -17,7 +17,7 @@ static void decide_slots(lud_proof_learner_state *p, int32_t first, int32_t begi
                                p->value + at);
         else
             lud_proof_head_act(&p->head, NULL, NULL, NULL, p->value + at);
-        p->rollout_flops += 2.0 * lud_nn_multiply_adds(p->net->nn);
+        p->rollout_flops += 2.0 * lud_proof_net_multiply_adds(p->net);
         lud_profile_end(&p->profile, LUD_PROOF_STAGE_ROLLOUT_NET);
     }
 }

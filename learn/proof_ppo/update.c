@@ -74,13 +74,17 @@ static lud_status add_chunk(void *learner, const lud_chunk *chunks, int64_t n, i
                    ? lud_proof_net_load_states(p->net, &p->decisions, p->order, 0, (int32_t)n)
                    : lud_proof_net_load(p->net, &p->decisions, p->order, 0, (int32_t)n);
     lud_proof_head_learn(&p->head, &u->ppo, p->action, p->order, &u->minibatch);
-    p->update_flops += 6.0 * lud_nn_multiply_adds(p->net->nn); /* backward: two products for each */
+    p->update_flops += 6.0 * lud_proof_net_multiply_adds(p->net); /* backward: two products for each */
     lud_profile_end(&p->profile, LUD_PROOF_STAGE_UPDATE_NET);
     return LUD_OK;
 }
 
+static void add_up(void *learner) {
+    lud_proof_net_add_up(((prover *)learner)->net);
+}
+
 lud_status lud_proof_update(prover *p, lud_error *error) {
-    static const lud_update_calls calls = {schedule, add_chunk};
+    static const lud_update_calls calls = {schedule, add_chunk, add_up};
     const lud_returns returns = {.device = p->device,
                                  .workspace = p->workspace,
                                  .n_steps = p->n_steps,

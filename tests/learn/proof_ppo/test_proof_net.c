@@ -37,12 +37,13 @@ static lud_proof_net_options small_options(void) {
                                    .value_head_scale = 0.5};
 }
 
-/* A batch after a few steps, its decisions, and a network in doubles. */
-static void open(setup *s, const lud_proof_net_options *options, int64_t max_rows) {
+/* A batch after a few steps, its decisions, and a network. */
+static void open_with(setup *s, const lud_proof_net_options *options, int64_t max_rows, bool in_double,
+                      int n_threads) {
     *s = (setup){.scenario = support_proof_scenario(NULL, 0)};
     s->model = (const lud_proof_model *)(const void *)s->scenario->model;
-    assert_int_equal(lud_device_open("cpu", 1, &s->device, NULL), LUD_OK);
-    s->parameters = lud_parameters_create(s->device, true);
+    assert_int_equal(lud_device_open("cpu", n_threads, &s->device, NULL), LUD_OK);
+    s->parameters = lud_parameters_create(s->device, in_double);
     assert_int_equal(lud_proof_net_create(s->model, options, s->parameters, max_rows, &s->net, NULL), LUD_OK);
     assert_int_equal(lud_parameters_build(s->parameters, 5, NULL), LUD_OK);
     assert_int_equal(lud_proof_net_plan(s->net, LUD_NN_TRAIN, NULL), LUD_OK);
@@ -57,6 +58,10 @@ static void open(setup *s, const lud_proof_net_options *options, int64_t max_row
         lud_proof_decisions_add_batch(&s->decisions, s->batch);
         lud_proof_batch_step_reset(s->batch, actions);
     }
+}
+
+static void open(setup *s, const lud_proof_net_options *options, int64_t max_rows) {
+    open_with(s, options, max_rows, true, 1);
 }
 
 static void close_setup(setup *s) {
@@ -351,6 +356,82 @@ static void batches_do_not_matter(void **state) {
     close_setup(&s);
 }
 
+/* Gradients of logits and values that depend on the decision alone. */
+static void backward(setup *s, const int32_t *order, int32_t first, int32_t n) {
+    lud_proof_net *net = s->net;
+    const lud_proof_decisions *d = &s->decisions;
+    for (int32_t i = 0; i < n; i++) {
+        const int32_t decision = order[first + i];
+        net->dvalues[i] = sin(3.0 + decision);
+        for (int32_t k = 0; k < d->begin[decision + 1] - d->begin[decision]; k++)
+            net->dlogits[net->begin[i] + k] = cos(2.0 * decision + k);
+    }
+    lud_proof_net_backward(net);
+}
+
+/* The states of a large chunk go in two parts: nobody sees it. Logits, values and gradients are those of
+ * small chunks, which go in one, up to rounding, and the same bytes with one thread and with two; goals in
+ * order, as sums and through a recurrent unit. */
+static void parts_do_not_matter(void **state) {
+    (void)state;
+    static const int states[] = {LUD_PROOF_STATE_MEAN, LUD_PROOF_STATE_CONCAT, LUD_PROOF_STATE_RNN};
+    enum { WHOLE, TWO_THREADS, SMALL, N };
+    for (int k = 0; k < 3; k++) {
+        setup s[N];
+        lud_proof_net_options options = small_options();
+        options.states = states[k];
+        options.separate_value = k != 1;
+        int32_t order[4 * SLOTS];
+        double *logits = NULL, values[4 * SLOTS];
+        for (int i = 0; i < N; i++) {
+            open_with(&s[i], &options, i == SMALL ? 100 : 4096, false, i == TWO_THREADS ? 2 : 1);
+            lud_proof_net *net = s[i].net;
+            const lud_proof_decisions *d = &s[i].decisions;
+            for (int32_t j = 0; j < d->n; j++) order[j] = d->n - 1 - j;
+            if (!logits) logits = malloc((size_t)d->begin[d->n] * sizeof *logits);
+            lud_parameters_zero_gradients(s[i].parameters);
+            int chunks = 0;
+            for (int32_t done = 0, taken; done < d->n; done += taken, chunks++) {
+                taken = lud_proof_net_load(net, d, order, done, d->n - done);
+                lud_proof_net_forward(net, true);
+                assert_int_equal(net->part[1].rows > 0, i != SMALL);
+                if (i != SMALL) {
+                    assert_int_equal(taken, d->n);
+                    assert_true(net->part[0].rows - net->part[1].rows <= 1);
+                    assert_int_equal(net->part[0].rows + net->part[1].rows, net->n_rows);
+                    assert_true(net->part[0].decisions > 0 && net->part[1].decisions > 0);
+                    assert_int_equal(net->part[0].decisions + net->part[1].decisions, d->n);
+                }
+                for (int32_t j = 0; j < taken; j++) {
+                    const int32_t decision = order[done + j], n = d->begin[decision + 1] - d->begin[decision];
+                    const double *own = net->logits + net->begin[j];
+                    double *known = logits + d->begin[decision];
+                    if (i == WHOLE) {
+                        values[decision] = net->values[j];
+                        memcpy(known, own, (size_t)n * sizeof *own);
+                    }
+                    const double most = i == SMALL ? 1e-5 : 0.0;
+                    assert_true(fabs(net->values[j] - values[decision]) <= most);
+                    for (int32_t c = 0; c < n; c++) assert_true(fabs(own[c] - known[c]) <= most);
+                }
+                backward(&s[i], order, done, taken);
+            }
+            assert_int_equal(chunks > 1, i == SMALL);
+            lud_proof_net_add_up(net);
+            lud_proof_net_add_up(net); /* nothing more */
+        }
+        const int64_t size = s[WHOLE].parameters->size;
+        const float *whole = s[WHOLE].parameters->gradients, *small = s[SMALL].parameters->gradients;
+        double most = 0.0;
+        for (int64_t i = 0; i < size; i++) most = fmax(most, fabs((double)small[i]));
+        assert_true(most > 0.0);
+        for (int64_t i = 0; i < size; i++) assert_true(fabs((double)(whole[i] - small[i])) < 1e-5 * most);
+        assert_memory_equal(whole, s[TWO_THREADS].parameters->gradients, (size_t)size * sizeof *whole);
+        free(logits);
+        for (int i = 0; i < N; i++) close_setup(&s[i]);
+    }
+}
+
 /* Without training there are the same logits, in every bit, and the value network does not run. */
 static void logits_need_no_values(void **state) {
     (void)state;
@@ -365,14 +446,14 @@ static void logits_need_no_values(void **state) {
         const size_t bytes = (size_t)d->begin[d->n] * sizeof(double);
         double *logits = malloc(bytes);
         memcpy(logits, s.net->logits, bytes);
-        const double whole = lud_nn_multiply_adds(s.net->nn);
+        const double whole = lud_nn_multiply_adds(s.net->part[0].nn);
         for (int32_t i = 0; i < d->n; i++) s.net->values[i] = 7.0;
         lud_proof_net_forward(s.net, false);
         assert_memory_equal(s.net->logits, logits, bytes);
         for (int32_t i = 0; i < d->n; i++) assert_true(s.net->values[i] == 7.0);
         const double value_weights =
             (HIDDEN / 2) * HIDDEN + HIDDEN / 2 + (separate ? HIDDEN * (EMBEDDING + 2 * HIDDEN) : 0);
-        assert_true(lud_nn_multiply_adds(s.net->nn) == whole - d->n * value_weights);
+        assert_true(lud_nn_multiply_adds(s.net->part[0].nn) == whole - d->n * value_weights);
         free(logits);
         close_setup(&s);
     }
@@ -602,10 +683,10 @@ static void look_ahead_counts_steps(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(ragged_equals_padded),       cmocka_unit_test(batches_do_not_matter),
-        cmocka_unit_test(logits_need_no_values),      cmocka_unit_test(gradients_are_right),
-        cmocka_unit_test(decisions_keep_states_once), cmocka_unit_test(look_ahead_is_what_comes),
-        cmocka_unit_test(look_ahead_counts_steps),
+        cmocka_unit_test(ragged_equals_padded),     cmocka_unit_test(batches_do_not_matter),
+        cmocka_unit_test(parts_do_not_matter),      cmocka_unit_test(logits_need_no_values),
+        cmocka_unit_test(gradients_are_right),      cmocka_unit_test(decisions_keep_states_once),
+        cmocka_unit_test(look_ahead_is_what_comes), cmocka_unit_test(look_ahead_counts_steps),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
