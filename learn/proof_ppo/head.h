@@ -44,8 +44,9 @@ int64_t lud_proof_head_words(const lud_proof_head *head);
  * values alone `uniform`, `action` and `log_prob` are null. */
 void lud_proof_head_act(lud_proof_head *head, const double *uniform, int32_t *action, float *log_prob,
                         float *value);
-/* Adds the parameters' gradients of the loaded chunk's loss as ppo.h has it, and its sums: decision i is
- * sample row[i], where action[row[i]] was taken. One without successors has ratio 1 and no entropy, one
- * without a state value 0; nothing is learned from either. */
+/* Adds the parameters' gradients of the loaded chunk's loss as ppo.h has it, whole after
+ * lud_proof_net_add_up, and its sums: decision i is sample row[i], where action[row[i]] was taken. One
+ * without successors has ratio 1 and no entropy, one without a state value 0; nothing is learned from either.
+ */
 void lud_proof_head_learn(lud_proof_head *head, lud_ppo *ppo, const int32_t *action, const int32_t *row,
                           lud_ppo_sums *sums);

@@ -287,6 +287,7 @@ static double *prover_gradients(support_prover *p, lud_ppo_pass pass, int64_t *s
         *states += s->net->n_rows;
         lud_proof_head_learn(&s->head, &s->update.ppo, s->action, s->order, &s->update.minibatch);
     }
+    lud_proof_net_add_up(s->net);
     for (int64_t i = 0; i < s->parameters->size; i++)
         gradients[i] = (double)((const float *)s->parameters->gradients)[i];
     return gradients;
