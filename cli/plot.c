@@ -89,7 +89,8 @@ static lud_status fill_panel(lud_arena *arena, const char *x, const char *column
         if (curve->n == 0) continue;
         n_points += curve->n;
         ends[1] = fmax(ends[1], curve->x[curve->n - 1]);
-        curve->name = lud_run_name(folders[r]);
+        curve->name = lud_run_name(arena, folders[r]);
+        if (!curve->name) return lud_no_memory(error, "a plot");
         curve->colour = colours[r];
         panel->n_curves++;
     }

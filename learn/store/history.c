@@ -8,12 +8,13 @@
 #include "base/file.h"
 #include "base/text.h"
 
-const char *lud_run_name(const char *folder) {
+const char *lud_run_name(lud_arena *arena, const char *folder) {
     size_t end = strlen(folder), begin;
     while (end > 1 && folder[end - 1] == '/') end--;
     for (begin = end; begin > 0 && folder[begin - 1] != '/'; begin--) {
     }
-    return folder + begin;
+    if (begin == end) begin = 0; /* the root */
+    return lud_arena_text(arena, folder + begin, end - begin);
 }
 
 static int column_of(const char *line, const char *name) {

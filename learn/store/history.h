@@ -4,8 +4,8 @@
 #include "base/arena.h"
 #include "base/status.h"
 
-/* What pictures call a run: the last part of its folder's path. */
-const char *lud_run_name(const char *folder);
+/* What pictures call a run: the last part of its folder's path. Null when memory is out. */
+const char *lud_run_name(lud_arena *arena, const char *folder);
 
 /* One column over the training; rows that did not measure it are left out. */
 typedef struct lud_history {

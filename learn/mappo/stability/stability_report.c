@@ -96,8 +96,9 @@ static lud_status draw(const loops *mine, const loops *other, lud_report *report
         const loops *r;
         const char *name;
         int colour;
-    } runs[] = {{mine, lud_run_name(mine->folder), BLUE},
-                {other, other ? lud_run_name(other->folder) : NULL, RED}};
+    } runs[] = {{mine, lud_run_name(report->arena, mine->folder), BLUE},
+                {other, other ? lud_run_name(report->arena, other->folder) : NULL, RED}};
+    if (!runs[0].name || (other && !runs[1].name)) return lud_no_memory(error, "a plot");
     for (int k = 0, named = 0; k < 2; k++)
         for (int i = 0; runs[k].r && i < runs[k].r->n && n_loops < MOST_CURVES; i++) {
             const curve *c = &runs[k].r->curves[i];
