@@ -427,12 +427,22 @@ static void unfinished_files_are_taken_up(void **context) {
     assert_int_equal(lud_empo_solution_create(path, other.problem, true, &wrong, &error), LUD_ERROR_INPUT);
     assert_non_null(strstr(error.text, ".partial: belongs to another world"));
     lud_empo_problem *changed;
-    lud_empo_theory warmer = support_theory;
-    warmer.beta_h = 6;
-    assert_int_equal(lud_empo_problem_create(s.space, &warmer, &changed, &error), LUD_OK);
-    assert_int_equal(lud_empo_solution_create(path, changed, true, &wrong, &error), LUD_ERROR_INPUT);
-    assert_non_null(strstr(error.text, "other parameters"));
-    lud_empo_problem_destroy(changed);
+    for (int k = 0; k < 12; k++) { /* each of them */
+        lud_empo_theory other_theory = support_theory;
+        double *const numbers[] = {
+            &other_theory.beta_h,  &other_theory.gamma_h, &other_theory.nu_h,
+            &other_theory.gamma_r, &other_theory.beta_r,  &other_theory.zeta,
+            &other_theory.xi,      &other_theory.eta,     &other_theory.terminal_value};
+        if (k < 9) *numbers[k] += 1.0 / 64;
+        if (k == 9) other_theory.optimistic = true;
+        if (k == 10) other_theory.aggregate = LUD_EMPO_SUM;
+        if (k == 11) other_theory.reward_weight = LUD_EMPO_ONE;
+        assert_int_equal(lud_empo_problem_create(s.space, &other_theory, &changed, &error), LUD_OK);
+        if (lud_empo_solution_create(path, changed, true, &wrong, &error) != LUD_ERROR_INPUT)
+            fail_msg("parameter %d", k);
+        assert_non_null(strstr(error.text, "other parameters"));
+        lud_empo_problem_destroy(changed);
+    }
 
     solution = create(&s, true);
     assert_true(solution->header->first_level == last - 2);
@@ -540,6 +550,33 @@ static void changed_unfinished_files_are_refused(void **context) {
         close(file);
     }
     unlink(partial);
+    support_release(&s);
+}
+
+/* A finished file has the key that it was given, as much of it as there is room for, and no other; and nobody
+ * who gives it up takes away what another has begun beside it. */
+static void finished_files_have_a_key(void **context) {
+    (void)context;
+    support_solved s = support_solve(43, 1, 1, false);
+    static const char longest[] = "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcde";
+    static const char *const keys[] = {"a key", NULL, longest, ""};
+    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
+        lud_empo_solution *solution = create(&s, false);
+        lud_error error = {0};
+        memcpy(solution->records, s.records,
+               s.space->n_states * solution->header->record_doubles * sizeof(double));
+        assert_int_equal(lud_empo_solution_commit(solution, keys[i], &error), LUD_OK);
+        assert_int_not_equal(access(partial, F_OK), 0);
+        lud_empo_solution_close(create(&s, false));
+        lud_empo_solution_discard(solution);
+        assert_int_equal(access(partial, F_OK), 0);
+        assert_int_equal(unlink(partial), 0);
+        lud_empo_solution_close(solution);
+        if (lud_empo_solution_open(path, &solution, &error)) fail_msg("%s", error.text);
+        assert_string_equal(lud_empo_solution_key(solution), keys[i] ? keys[i] : "");
+        lud_empo_solution_close(solution);
+    }
+    unlink(path);
     support_release(&s);
 }
 
@@ -694,6 +731,7 @@ int main(void) {
         cmocka_unit_test(changed_unfinished_files_are_refused),
         cmocka_unit_test(values_of_all_finished_levels_are_checked),
         cmocka_unit_test(files_that_were_never_renamed_are_taken_up),
+        cmocka_unit_test(finished_files_have_a_key),
         cmocka_unit_test(what_is_kept_beside_a_file_is_forgotten),
         cmocka_unit_test(pipes_are_not_waited_for),
     };
