@@ -120,17 +120,22 @@ static void robots_draw_together(void **context) {
         assert_null(refused_policy);
     }
     lud_action_space *own = &s.m->actions[layout->humans[0]];
-    own->n_discrete = 257;
-    lud_empo_layout many;
-    assert_int_equal(lud_empo_layout_find(&s.m->base, &many, &error), LUD_OK);
-    lud_empo_header header = *solution->header;
-    header.record_doubles = (uint64_t)many.record_doubles;
-    header.n_policies = (uint32_t)many.policy_begin[many.n_humans];
-    lud_empo_solution of_many = *solution;
-    of_many.header = &header;
-    assert_int_equal(lud_empo_solution_policy_create(&of_many, &s.m->base, &refused_policy, &error),
-                     LUD_ERROR_UNSUPPORTED);
-    assert_string_equal(error.text, "an agent has more than 256 actions");
+    for (int n = 256; n <= 257; n++) { /* the most, and one more */
+        own->n_discrete = n;
+        lud_empo_layout many;
+        assert_int_equal(lud_empo_layout_find(&s.m->base, &many, &error), LUD_OK);
+        lud_empo_header header = *solution->header;
+        header.record_doubles = (uint64_t)many.record_doubles;
+        header.n_policies = (uint32_t)many.policy_begin[many.n_humans];
+        lud_empo_solution of_many = *solution;
+        of_many.header = &header;
+        of_many.n_sharers = 1;
+        const lud_status status =
+            lud_empo_solution_policy_create(&of_many, &s.m->base, &refused_policy, &error);
+        assert_int_equal(status, n > 256 ? LUD_ERROR_UNSUPPORTED : LUD_OK);
+        if (status) assert_string_equal(error.text, "an agent has more than 256 actions");
+        lud_policy_destroy(refused_policy);
+    }
     own->n_discrete = layout->n_human_actions[0];
     for (int i = 0; i < 3; i++) lud_policy_destroy(policy[i]);
     lud_empo_solution_close(solution);
@@ -142,7 +147,44 @@ static void robots_draw_together(void **context) {
     support_release(&s);
 }
 
-/* ---- options ---- */
+/* In every state: a person's choices are those for the goal that it has, whichever it is, and over all its
+ * goals by their weights where it has none or one that there is not; a robot's are its part of the joint
+ * ones; where the world ends anything is as likely. */
+static void everybody_has_choices_in_every_state(void **context) {
+    (void)context;
+    support_solved s = support_solve(53, 2, 1, false);
+    support_write(&s, in_folder("choices.empo"));
+    lud_empo_solution *solution;
+    lud_policy *policy;
+    lud_error error = {0};
+    assert_int_equal(lud_empo_solution_open(in_folder("choices.empo"), &solution, &error), LUD_OK);
+    assert_int_equal(lud_empo_solution_policy_create(solution, &s.m->base, &policy, &error), LUD_OK);
+    const lud_empo_layout *layout = &s.problem->layout;
+    for (uint64_t i = 0; i < s.space->n_states; i++) {
+        const bool ends = lud_statespace_terminal(s.space, i);
+        const uint8_t *state = s.space->states + 2 * i;
+        const double *record = s.records + i * (uint64_t)layout->record_doubles;
+        for (int agent = 0; agent < s.m->base.layout.n_agents; agent++) {
+            const int n = s.m->actions[agent].n_discrete, h = lud_empo_person_of(layout, agent),
+                      n_goals = h < 0 ? 0 : lud_empo_goals_of(layout, h);
+            for (int goal = -1; goal <= n_goals; goal++) {
+                double p[TABLE_MAX_ACTIONS], expected[TABLE_MAX_ACTIONS];
+                assert_true(lud_policy_distribution(policy, state, agent, goal, p));
+                if (h < 0)
+                    lud_empo_robot_part(layout, &s.m->base, record + layout->pi_r, agent, expected);
+                else if (goal >= 0 && goal < n_goals)
+                    memcpy(expected, record + layout->policies + layout->policy_begin[h] + goal * n,
+                           (size_t)n * sizeof *expected);
+                else
+                    lud_empo_marginal_of(layout, s.problem->goal_weight, record, h, expected);
+                for (int a = 0; a < n; a++) assert_true(p[a] == (ends ? 1.0 / n : expected[a]));
+            }
+        }
+    }
+    lud_policy_destroy(policy);
+    lud_empo_solution_close(solution);
+    support_release(&s);
+}
 
 static lud_status read_options(lud_arena *arena, const char *text, lud_empo_exact_options *options,
                                lud_error *error) {
@@ -240,6 +282,7 @@ static void policies_become_hooks(void **context) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(robots_draw_together),
+        cmocka_unit_test(everybody_has_choices_in_every_state),
         cmocka_unit_test(options_are_checked),
         cmocka_unit_test(policies_become_hooks),
     };

@@ -40,6 +40,38 @@ static void robot(void *context, uint64_t index, const uint8_t *state, double *p
     pi_r[0] += 0.5;
 }
 
+/* What a sweep by levels says of states whose records are not needed any more. */
+typedef struct let_go {
+    const double *records, *expected;
+    uint64_t width, n_states;
+    int *times; /* [n_states] */
+} let_go;
+
+static void states_done(void *context, uint64_t begin, uint64_t end) {
+    const let_go *done = context;
+    assert_true(begin < end && end <= done->n_states);
+    assert_memory_equal(done->records + begin * done->width, done->expected + begin * done->width,
+                        (end - begin) * done->width * sizeof(double));
+    for (uint64_t s = begin; s < end; s++) done->times[s]++;
+}
+
+/* Each state is let go once, when its record stands; those of finished levels are not computed. */
+static void check_let_go(const lud_empo_problem *problem, const lud_empo_layers *layers, lud_empo_run run,
+                         const double *expected) {
+    let_go done = {.records = run.records,
+                   .expected = expected,
+                   .width = (uint64_t)problem->layout.record_doubles,
+                   .n_states = layers->begin[layers->n]};
+    lud_error error = {0};
+    done.times = calloc(done.n_states, sizeof *done.times);
+    run.states_done = states_done;
+    run.context = &done;
+    assert_int_equal(lud_empo_solve_levels(problem, layers, &run, &error), LUD_OK);
+    for (uint64_t s = 0; s < done.n_states; s++)
+        assert_int_equal(done.times[s], s < layers->begin[run.first_level]);
+    free(done.times);
+}
+
 static void check_game(uint64_t seed, int n_humans, int n_robots, const lud_empo_theory *theory,
                        bool hooked) {
     table_model *m = table_world_random(seed, n_humans, n_robots, 3, 7, 40, false);
@@ -65,6 +97,7 @@ static void check_game(uint64_t seed, int n_humans, int n_robots, const lud_empo
                 .records = records, .first_level = first, .hooks = &hooks, .n_threads = n_threads};
             if (lud_empo_solve_levels(listed, &layers, &run, &error)) fail_msg("%s", error.text);
             assert_memory_equal(records, expected, bytes);
+            if (n_threads == 2) check_let_go(listed, &layers, run, expected);
         }
     /* states that are not the world's */
     uint8_t *other = malloc(space->n_states * space->state_bytes);
