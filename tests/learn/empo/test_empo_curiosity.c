@@ -239,11 +239,53 @@ static void adaptive_rates_resume(void **state) {
     support_empo_assert_resumes(crowd, "", 3, set, support_empo_path);
 }
 
+/* Whether a training can go on from a checkpoint in which this one of the numbers of updates, the mean and
+ * the variance of novelty is so. */
+static bool goes_on_with(int which, double value) {
+    support_empo r, again;
+    lud_error error = {0};
+    support_empo_open(&r, crowd, "", 0, NULL);
+    support_empo_open(&again, crowd, "", 0, NULL);
+    const size_t n = lud_empo_novelty_floats(r.learner->novelty), last = 3 * sizeof(double) / sizeof(float);
+    float *numbers = malloc(n * sizeof *numbers);
+    double statistics[3] = {7, 0.5, 0.25};
+    statistics[which] = value;
+    lud_empo_novelty_export(r.learner->novelty, numbers);
+    memcpy(numbers + n - last, statistics, sizeof statistics);
+    lud_empo_novelty_import(r.learner->novelty, numbers);
+    lud_checkpoint *saved = support_empo_saved(&r);
+    if (lud_checkpoint_write(saved, support_empo_path, &error)) fail_msg("%s", error.text);
+    lud_checkpoint_destroy(saved);
+    if (lud_checkpoint_open(support_empo_path, &saved, &error)) fail_msg("%s", error.text);
+    lud_empo_phase2.visit(&again.learner->base, saved);
+    const lud_status status = lud_checkpoint_status(saved, &error);
+    if (status && !strstr(error.text, "'rnd.statistics' of the checkpoint is negative"))
+        fail_msg("%s", error.text);
+    if (!status) support_empo_assert_same(&r, &again);
+    lud_checkpoint_destroy(saved);
+    assert_int_equal(remove(support_empo_path), 0);
+    free(numbers);
+    support_empo_close(&r);
+    support_empo_close(&again);
+    return !status;
+}
+
+static void statistics_that_cannot_be_are_refused(void **state) {
+    (void)state;
+    assert_true(goes_on_with(0, 0) && goes_on_with(2, 0) && goes_on_with(1, 3));
+    assert_false(goes_on_with(0, -1));
+    assert_false(goes_on_with(2, -1e-9));
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_was_seen_is_not_novel), cmocka_unit_test(what_was_done_is_not_novel),
-        cmocka_unit_test(the_learner_uses_novelty),   cmocka_unit_test(counting_people_do_different_things),
-        cmocka_unit_test(wrong_options_are_told),     cmocka_unit_test(adaptive_rates_resume),
+        cmocka_unit_test(what_was_seen_is_not_novel),
+        cmocka_unit_test(what_was_done_is_not_novel),
+        cmocka_unit_test(the_learner_uses_novelty),
+        cmocka_unit_test(counting_people_do_different_things),
+        cmocka_unit_test(wrong_options_are_told),
+        cmocka_unit_test(adaptive_rates_resume),
+        cmocka_unit_test(statistics_that_cannot_be_are_refused),
     };
     return cmocka_run_group_tests(tests, support_empo_make_folder, support_empo_remove_folder);
 }

@@ -140,6 +140,137 @@ static void promises_are_of_late(void **test) {
     support_empo_close(&r);
 }
 
+/* What acting finds is a plain mean at first and forgets as one of thirty; it is known as long as what was
+ * done since, in whatever configuration, is at most an eighth of all that was. */
+static void a_promise_is_known_for_an_eighth_of_the_time(void **test) {
+    (void)test;
+    enum { FORGETS = 30, LATELY = 8 };
+    support_empo r;
+    support_empo_open(&r, many_things, learner, 0, NULL);
+    const lud_model *model = r.scenario->model;
+    lud_empo_kinds *kinds = lud_empo_kinds_create(&r.learner->features, 3);
+    uint8_t *state = calloc(1, model->layout.state_bytes), *other = calloc(1, model->layout.state_bytes);
+    double promise, expected = 0;
+    reset(model, state);
+    memcpy(other, state, model->layout.state_bytes);
+    lud_empo_kinds_show(kinds, state, -3.0);
+    assert_false(lud_empo_kinds_known(kinds, 0, &promise)); /* nobody has acted there */
+    assert_true(promise == -3.0);
+    for (int i = 1; i <= 80; i++) {
+        const double found = -1.0 - i % 7;
+        assert_true(lud_empo_kinds_act(kinds, state, found));
+        expected += (found - expected) / (i < FORGETS ? i : FORGETS);
+        assert_true(lud_empo_kinds_known(kinds, 0, &promise));
+        assert_true(fabs(promise - expected) < 1e-12);
+    }
+    uint32_t steps = 0;
+    while (lud_empo_kinds_act(kinds, other, -9.0))
+        wander(model, other, steps++); /* to another configuration */
+    int all = 80 + (int)steps + 1, last = 80 + (int)steps;
+    for (; all < 400; all++) {
+        assert_int_equal(lud_empo_kinds_known(kinds, 0, &promise), all - last <= all / LATELY);
+        assert_false(lud_empo_kinds_act(kinds, other, -9.0));
+    }
+    assert_true(lud_empo_kinds_act(kinds, state, -2.0));
+    assert_true(lud_empo_kinds_known(kinds, 0, &promise));
+    lud_empo_kinds_destroy(kinds);
+    free(state);
+    free(other);
+    support_empo_close(&r);
+}
+
+/* As many states of a configuration as there is room for are kept as they come, and each of them is drawn. */
+static void all_states_of_a_configuration_are_begun_in(void **test) {
+    (void)test;
+    enum { SHOWN = 12 };
+    support_empo r;
+    support_empo_open(&r, many_things, learner, 0, NULL);
+    const lud_model *model = r.scenario->model;
+    const size_t bytes = model->layout.state_bytes;
+    lud_empo_kinds *kinds = lud_empo_kinds_create(&r.learner->features, 3);
+    uint8_t *shown = calloc(SHOWN, bytes), *state = calloc(1, bytes);
+    int n = 0;
+    reset(model, state);
+    for (uint32_t i = 0; n < SHOWN; i++) {
+        bool known = n > 0 && !lud_empo_kinds_act(kinds, state, -3.0); /* another configuration */
+        for (int k = 0; k < n; k++) known |= memcmp(shown + (size_t)k * bytes, state, bytes) == 0;
+        if (!known) {
+            lud_empo_kinds_show(kinds, state, -3.0);
+            memcpy(shown + (size_t)n++ * bytes, state, bytes);
+        }
+        if (i % 20 == 19) reset(model, state);
+        wander(model, state, i);
+    }
+    assert_int_equal(lud_empo_kinds_count(kinds), 1);
+    for (int k = 0; k < n; k++) assert_true(is_drawn(kinds, shown + (size_t)k * bytes, bytes, 4000));
+    lud_empo_kinds_destroy(kinds);
+    free(shown);
+    free(state);
+    support_empo_close(&r);
+}
+
+/* Whether configurations can be read again when bytes of a field of theirs are others. */
+static bool can_be_read(const support_empo *r, lud_empo_kinds *written, const char *field, size_t at,
+                        const void *bytes, size_t n) {
+    lud_error error = {0};
+    lud_empo_kinds *read = lud_empo_kinds_create(&r->learner->features, 3);
+    lud_checkpoint *saved = lud_checkpoint_create();
+    lud_empo_kinds_visit(written, "", saved);
+    const lud_tensor *tensor = lud_checkpoint_find(saved, field);
+    assert_true(tensor && at + n <= tensor->bytes);
+    memcpy((char *)(uintptr_t)tensor->data + at, bytes, n);
+    if (lud_checkpoint_write(saved, support_empo_path, &error)) fail_msg("%s", error.text);
+    lud_checkpoint_destroy(saved);
+    if (lud_checkpoint_open(support_empo_path, &saved, &error)) fail_msg("%s", error.text);
+    lud_empo_kinds_visit(read, "", saved);
+    const lud_status status = lud_checkpoint_status(saved, &error);
+    assert_true(status == LUD_OK || status == LUD_ERROR_INPUT);
+    if (!status) assert_true(lud_empo_kinds_count(read) == lud_empo_kinds_count(written));
+    lud_checkpoint_destroy(saved);
+    assert_int_equal(remove(support_empo_path), 0);
+    lud_empo_kinds_destroy(read);
+    return !status;
+}
+
+/* Of what is read again every configuration has a state that the world goes on from. */
+static void configurations_are_checked(void **test) {
+    (void)test;
+    support_empo r;
+    support_empo_open(&r, many_things, learner, 0, NULL);
+    const lud_model *model = r.scenario->model;
+    lud_empo_kinds *kinds = lud_empo_kinds_create(&r.learner->features, 3);
+    uint8_t *state = calloc(1, model->layout.state_bytes);
+    reset(model, state);
+    for (uint32_t i = 0; lud_empo_kinds_count(kinds) < 3 || i < 300; i++) {
+        lud_empo_kinds_show(kinds, state, -3.0);
+        wander(model, state, i);
+    }
+    const int64_t n = lud_empo_kinds_count(kinds);
+    for (int64_t i = 0; i < n; i += n - 1) {
+        const size_t at = (size_t)i * sizeof(uint64_t);
+        static const uint64_t none = 0, one = 1;
+        assert_true(can_be_read(&r, kinds, "kinds.acted", at, &none, sizeof none)); /* as it is */
+        assert_false(can_be_read(&r, kinds, "kinds.shown", at, &none, sizeof none));
+        assert_true(can_be_read(&r, kinds, "kinds.shown", at, &one, sizeof one));
+    }
+    /* a first state that is none, and one at the end of the episode */
+    uint8_t *wrong = calloc(1, model->layout.state_bytes);
+    memset(wrong, 0xff, model->layout.state_bytes);
+    assert_false(can_be_read(&r, kinds, "kinds.states", 0, wrong, model->layout.state_bytes));
+    reset(model, wrong);
+    const int last = model->layout.max_steps;
+    for (size_t b = 0; b < model->layout.clock.bytes; b++)
+        wrong[model->layout.clock.offset + b] = (uint8_t)(last >> 8 * b);
+    assert_true(model->world->is_terminal(model, wrong));
+    assert_false(can_be_read(&r, kinds, "kinds.states", 0, wrong, model->layout.state_bytes));
+    static const uint64_t too_many = 4097;
+    assert_false(can_be_read(&r, kinds, "kinds", 0, &too_many, sizeof too_many));
+    lud_empo_kinds_destroy(kinds);
+    free(state);
+    free(wrong);
+    support_empo_close(&r);
+}
+
 static lud_empo_met *met_of(const support_empo *r) {
     lud_empo_met *met = NULL;
     lud_error error = {0};
@@ -324,6 +455,9 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_promises_more_stays),
         cmocka_unit_test(promises_are_of_late),
+        cmocka_unit_test(a_promise_is_known_for_an_eighth_of_the_time),
+        cmocka_unit_test(all_states_of_a_configuration_are_begun_in),
+        cmocka_unit_test(configurations_are_checked),
         cmocka_unit_test(steps_count_less_and_less),
         cmocka_unit_test(what_is_asked_for_is_likely),
         cmocka_unit_test(what_is_guessed_counts_at_most_as_much_as_what_is_known),

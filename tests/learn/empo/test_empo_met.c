@@ -243,6 +243,163 @@ static void memory_is_bounded(void **state) {
     support_empo_close(&r);
 }
 
+/* A table of so many expanded states, in the order in which they were met; computed. */
+static lud_empo_met *expanded_of(const support_empo *r, int64_t most) {
+    lud_empo_met *met = met_of(r, 16 << 20);
+    const lud_model *model = r->scenario->model;
+    uint8_t *start = calloc(1, model->layout.state_bytes);
+    int64_t node;
+    lud_error error = {0};
+    model->world->reset(model, (lud_range){.seed = 1, .n = 1, .tick = &(uint32_t){0}}, start);
+    assert_int_equal(lud_empo_met_add(met, start, &node, &error), LUD_OK);
+    for (; lud_empo_met_get(met).expanded < most; node++)
+        if (!lud_empo_met_terminal(met, node))
+            assert_int_equal(lud_empo_met_expand(met, node, &error), LUD_OK);
+    sweep(met, 0);
+    free(start);
+    return met;
+}
+
+/* Somebody acted in some of twenty expanded states, later in those that were met sooner: the ten that stay
+ * expanded are these, the last ones first, and of the others those that were expanded last. All that stand
+ * there are worth what they were, and nothing that was known of them is lost. */
+static void what_was_seen_last_stays(void **state) {
+    (void)state;
+    enum { N = 20, HALF = 10 };
+    support_empo r;
+    support_empo_open(&r, support_empo_crowd, bounded, 0, NULL);
+    const size_t bytes = r.scenario->model->layout.state_bytes,
+                 stride = (size_t)r.learner->features.layout.n_goals + 1;
+    for (int seen = 0; seen <= N; seen += 5) {
+        lud_error error = {0};
+        lud_empo_met *met = expanded_of(&r, N);
+        for (int i = seen - 1; i >= 0; i--)
+            for (int k = 0; k <= i % 3; k++) lud_empo_met_visit_node(met, lud_empo_met_expanded_at(met, i));
+        const int64_t n = lud_empo_met_get(met).n;
+        const int levels = lud_empo_met_levels(met);
+        uint8_t *states = calloc((size_t)n, bytes);
+        double *rows = calloc((size_t)n * (size_t)levels * stride, sizeof *rows),
+               *row = calloc(stride, sizeof *row);
+        int *highest = calloc((size_t)n, sizeof *highest);
+        uint32_t *visits = calloc((size_t)n, sizeof *visits);
+        bool *was_expanded = calloc((size_t)n, sizeof *was_expanded);
+        bool *stays = calloc((size_t)n, sizeof *stays);
+        for (int64_t i = 0; i < n; i++) {
+            memcpy(states + (size_t)i * bytes, lud_empo_met_bytes_of(met, i), bytes);
+            for (int l = 0; l < levels; l++)
+                lud_empo_met_row(met, i, l, rows + ((size_t)i * (size_t)levels + (size_t)l) * stride);
+            highest[i] = lud_empo_met_highest(met, i);
+            visits[i] = lud_empo_met_visits(met, i);
+            was_expanded[i] = lud_empo_met_expanded(met, i);
+        }
+        for (int i = 0; i < N; i++) {
+            const bool acted_in = i < (seen < HALF ? seen : HALF), late = i >= N - (HALF - seen);
+            stays[lud_empo_met_expanded_at(met, i)] = acted_in || (i >= seen && late);
+        }
+        assert_int_equal(lud_empo_met_forget(met, &error), LUD_OK);
+        assert_int_equal(lud_empo_met_get(met).expanded, HALF);
+        assert_int_equal(lud_empo_met_get(met).forgotten, HALF);
+        int64_t there = 0, terminal = 0;
+        for (int64_t i = 0; i < n; i++) {
+            const int64_t now = lud_empo_met_find(met, states + (size_t)i * bytes);
+            if (now == LUD_EMPO_UNMET) {
+                assert_false(stays[i]);
+                continue;
+            }
+            there++;
+            terminal += lud_empo_met_terminal(met, now);
+            assert_int_equal(lud_empo_met_expanded(met, now), stays[i]);
+            if (was_expanded[i]) assert_true(lud_empo_met_sure(met, now));
+            assert_int_equal(lud_empo_met_highest(met, now), highest[i]);
+            assert_int_equal(lud_empo_met_visits(met, now), visits[i]);
+            for (int l = 0; l < levels; l++) {
+                lud_empo_met_row(met, now, l, row);
+                assert_memory_equal(row, rows + ((size_t)i * (size_t)levels + (size_t)l) * stride,
+                                    stride * sizeof *row);
+            }
+        }
+        assert_true(there == lud_empo_met_get(met).n && terminal == lud_empo_met_get(met).terminal);
+        assert_swept(met);
+        LUD_FREE(states, rows, row, highest, visits, was_expanded, stays);
+        lud_empo_met_destroy(met);
+    }
+    support_empo_close(&r);
+}
+
+/* What is said of a state at the rim at one level is what it is worth there; at the other levels it changes
+ * in proportion, but to no more than can be: a goal is reached for certain at most, and with more time there
+ * is at most more to lose in proportion to it. */
+static void what_is_said_at_one_level_counts_at_all(void **state) {
+    (void)state;
+    support_empo r;
+    support_empo_open(&r, support_empo_crowd, bounded, 0, NULL);
+    const lud_empo_layout *layout = &r.learner->features.layout;
+    const int goals = layout->n_goals;
+    lud_empo_met *met = expanded_of(&r, 12);
+    int n_knots;
+    const int32_t *knots = lud_empo_met_knots(met, &n_knots);
+    double *row = calloc((size_t)goals + 1, sizeof *row),
+           *before = calloc((size_t)(n_knots * (goals + 1)), sizeof *before),
+           *credit = calloc((size_t)goals + 1, sizeof *credit), *exact = calloc((size_t)goals, sizeof *exact);
+    float *v_h_e = calloc((size_t)goals, sizeof *v_h_e);
+    int looked_at = 0;
+    for (int64_t node = 0; node < lud_empo_met_get(met).n; node++) {
+        if (lud_empo_met_sure(met, node)) continue;
+        for (int k = 0; k < n_knots; k++) {
+            const int level = knots[k];
+            const float v_r = k % 2 ? -0.5f : -80.0f;
+            for (int g = 0; g < goals; g++) v_h_e[g] = g % 3 == 0 ? 0.9f : g % 3 == 1 ? 0.05f : 1.5f;
+            for (int g = 0; g < goals; g++) exact[g] = fmin((double)v_h_e[g], 1.0);
+            for (int j = 0; j < n_knots; j++) lud_empo_met_row(met, node, knots[j], before + j * (goals + 1));
+            lud_empo_met_scale(met, node, level, v_h_e, v_r);
+            lud_empo_met_credit(met, lud_empo_met_bytes_of(met, node), exact, (double)v_r, credit);
+            lud_empo_met_row(met, node, level, row);
+            for (int g = 0; g <= goals; g++) assert_true(fabs(row[g] - credit[g]) <= 1e-5 * fabs(credit[g]));
+            for (int j = 0; j < n_knots; j++) {
+                const double *old = before + j * (goals + 1), *here = before + k * (goals + 1);
+                lud_empo_met_row(met, node, knots[j], row);
+                for (int g = 0; g < goals; g++) {
+                    if (credit[g] == 1.0) continue; /* achieved */
+                    const double expected = fmin(old[g] * credit[g] / here[g], 1.0);
+                    assert_true(fabs(row[g] - expected) <= 1e-4 * expected);
+                }
+                const double most = fabs(credit[goals]) * fmax(1.0, (double)knots[j] / level),
+                             expected = fmax(old[goals] * credit[goals] / here[goals], -most);
+                assert_true(fabs(row[goals] - expected) <= 1e-4 * fabs(expected));
+            }
+            looked_at++;
+        }
+    }
+    assert_true(looked_at > 20);
+    LUD_FREE(row, before, credit, exact, v_h_e);
+    lud_empo_met_destroy(met);
+    support_empo_close(&r);
+}
+
+/* Every level from the first to the highest at which a state occurs is drawn as often; where there is none it
+ * is the end. Of no states nothing is learned. */
+static void levels_are_drawn_alike(void **state) {
+    (void)state;
+    enum { DRAWS = 120 };
+    support_empo r;
+    support_empo_open(&r, support_empo_crowd, bounded, 0, NULL);
+    lud_empo_met *met = expanded_of(&r, 12);
+    for (int64_t node = 0; node < lud_empo_met_get(met).n; node++) {
+        const int highest = lud_empo_met_highest(met, node);
+        assert_int_equal(lud_empo_met_likely_level(met, node), highest > 0 ? highest : 1);
+        for (int i = 0; i < DRAWS; i++) {
+            const double uniform = (i + 0.5) / DRAWS;
+            assert_int_equal(lud_empo_met_some_level(met, node, uniform),
+                             highest > 0 ? 1 + (int)(uniform * highest) : 0);
+        }
+        if (highest > 0) assert_int_equal(lud_empo_met_some_level(met, node, 1.0 - 1e-15), highest);
+    }
+    lud_empo_met_ground(met, 0, 0);
+    assert_true(lud_empo_met_belief(met) == 0);
+    lud_empo_met_destroy(met);
+    support_empo_close(&r);
+}
+
 /* ---- the learner ---- */
 
 /* The defaults keep the states met; what they learn is exact where everything was. */
@@ -354,6 +511,31 @@ static void what_does_not_come_is_not_trusted(void **state) {
     t.residual = 0.03;
     assert_false(lud_empo_trusted(&t));
     lud_text_free(&text);
+}
+
+/* What came may be off by a twentieth of what was predicted and two standard errors, to either side, and
+ * values by two hundredths; of a complete table nothing is asked. */
+static void trust_has_limits(void **state) {
+    (void)state;
+    static const double little = 1e-9;
+    const lud_empo_trust good = {
+        .residual = 0.02, .v_r = {-50, -50, 0.25}, .v_h_e = {0.5, 0.5, 0.01}}; /* off by 3 and by 0.045 */
+    assert_true(lud_empo_trusted(&good));
+    for (int side = -1; side <= 1; side += 2)
+        for (int k = 0; k < 2; k++)
+            for (int more = 0; more < 2; more++) {
+                lud_empo_trust t = good;
+                lud_empo_worth *w = k ? &t.v_h_e : &t.v_r;
+                w->returned += side * ((k ? 0.045 : 3.0) + (more ? little : -little));
+                assert_int_equal(lud_empo_trusted(&t), !more);
+                t.complete = true;
+                assert_true(lud_empo_trusted(&t));
+            }
+    lud_empo_trust t = good;
+    t.v_r = t.v_h_e = (lud_empo_worth){0, 0, 0}; /* nothing was predicted, and nothing came */
+    assert_true(lud_empo_trusted(&t));
+    t.residual = 0.02 + little;
+    assert_false(lud_empo_trusted(&t));
 }
 
 /* Robots whose exponent is too small for what one step is worth go nowhere, and the report says so. */
@@ -487,6 +669,10 @@ int main(void) {
         cmocka_unit_test(a_long_world_is_exact),
         cmocka_unit_test(the_order_does_not_matter),
         cmocka_unit_test(memory_is_bounded),
+        cmocka_unit_test(what_was_seen_last_stays),
+        cmocka_unit_test(what_is_said_at_one_level_counts_at_all),
+        cmocka_unit_test(levels_are_drawn_alike),
+        cmocka_unit_test(trust_has_limits),
         cmocka_unit_test(the_learner_is_exact),
         cmocka_unit_test(a_small_table_is_not_trusted),
         cmocka_unit_test(without_an_exact_solution_nothing_is_compared),

@@ -231,38 +231,61 @@ static const char errands[] = "ludus: 1\n"
                               "    We We We We We We We We We\n"
                               "    We Ay Ly .. We We We We We\n"
                               "    We We We We We We We We We\n"
-                              "  agents: [{role: robot, facing: east, can_push_rocks: true}, {role: human}]\n"
                               "  max_steps: 12\n"
                               "  actions: object\n"
                               "goals: [{cell: [3, 3]}]\n";
 
-static void errands_are_as_near_as_they_are(void **unused) {
-    (void)unused;
-    enum { ERRANDS_AT = 6, KINDS = 8 };
+enum { ERRANDS_AT = 6, KINDS = 8 };
+
+/* What is told of the state in which the world of errands begins, its agents being these; returns which of
+ * them is the robot. */
+static int find_errands(const char *agents, float of_state[ERRANDS_AT + 2 * KINDS]) {
     lud_scenario *scenario;
     lud_error error = {0};
     lud_empo_features features;
     uint8_t state[256];
     int32_t record[MOST_WORDS];
-    float of_goal[LUD_EMPO_GOAL_PATHS], of_state[ERRANDS_AT + 2 * KINDS];
-    if (lud_scenario_read("errands.yaml", errands, strlen(errands), NULL, 0, &scenario, &error) ||
+    float of_goal[LUD_EMPO_GOAL_PATHS];
+    if (lud_scenario_read("errands.yaml", errands, strlen(errands), &agents, 1, &scenario, &error) ||
         lud_empo_features_create(scenario->model, true, &features, &error))
         fail_msg("%s", error.text);
-    assert_int_equal(lud_empo_state_paths(1), sizeof of_state / sizeof *of_state);
+    assert_int_equal(lud_empo_state_paths(1), ERRANDS_AT + 2 * KINDS);
     lud_empo_paths *paths = lud_empo_paths_create(&features, &walk);
     assert_non_null(paths);
     scenario->model->world->reset(scenario->model, (lud_range){.n = 1, .tick = &(uint32_t){0}}, state);
     lud_empo_features_encode(&features, state, record);
     lud_empo_paths_find(paths, record, of_goal, of_state);
+    const int first_robot = features.layout.robots[0];
+    lud_empo_paths_destroy(paths);
+    lud_empo_features_free(&features);
+    lud_scenario_destroy(scenario);
+    return first_robot;
+}
+
+static void errands_are_as_near_as_they_are(void **unused) {
+    (void)unused;
+    float of_state[ERRANDS_AT + 2 * KINDS];
+    assert_int_equal(find_errands("multigrid.agents=[{role: robot, facing: east, can_push_rocks: true}, "
+                                  "{role: human}]",
+                                  of_state),
+                     0);
     for (int k = 0; k < KINDS; k++) {
         /* turn twice and push; go to the key, take it, go on, open; nobody has the yellow key */
         const double actions = k == 0 ? 3 : k == 1 + LUD_RED ? 1 + 1 + 2 + 1 : INFINITY;
         assert_float_equal(of_state[ERRANDS_AT + k], exp(-actions / 16), 1e-6);
         assert_float_equal(of_state[ERRANDS_AT + KINDS + k], exp(-actions / 64), 1e-6);
     }
-    lud_empo_paths_destroy(paths);
-    lud_empo_features_free(&features);
-    lud_scenario_destroy(scenario);
+}
+
+/* People may do all that and are told of it by their walks; the robot, shut in, has no errand. */
+static void people_run_no_errands(void **unused) {
+    (void)unused;
+    float of_state[ERRANDS_AT + 2 * KINDS];
+    assert_int_equal(find_errands("multigrid.agents=[{role: human, facing: east, can_push_rocks: true}, "
+                                  "{role: robot}]",
+                                  of_state),
+                     1);
+    for (int k = 0; k < 2 * KINDS; k++) assert_true(of_state[ERRANDS_AT + k] == 0.0f);
 }
 
 /* Somebody behind a locked door that the robot can open in three steps, with the key in the way of nobody; a
@@ -366,6 +389,7 @@ int main(void) {
         cmocka_unit_test(what_is_in_the_way_is_told_apart),
         cmocka_unit_test(standing_is_the_sum_over_remaining_steps),
         cmocka_unit_test(errands_are_as_near_as_they_are),
+        cmocka_unit_test(people_run_no_errands),
         cmocka_unit_test(an_errand_is_worth_what_comes_after_it),
         cmocka_unit_test(no_exponent_is_too_large),
         cmocka_unit_test(asked_again_it_says_the_same),

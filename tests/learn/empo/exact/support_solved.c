@@ -6,8 +6,11 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include <cmocka.h>
+
+#include "learn/empo/exact/solution.h"
 
 const lud_empo_theory support_theory = {.beta_h = 5,
                                         .gamma_h = 0.95,
@@ -37,6 +40,19 @@ void support_release(support_solved *s) {
     lud_empo_problem_destroy(s->problem);
     lud_statespace_destroy(s->space);
     free(s->m);
+}
+
+void support_write(const support_solved *s, const char *path) {
+    lud_empo_solution *solution = NULL;
+    lud_error error = {0};
+    lud_status status = lud_empo_solution_create(path, s->problem, false, &solution, &error);
+    if (!status) {
+        memcpy(solution->records, s->records,
+               s->space->n_states * solution->header->record_doubles * sizeof(double));
+        status = lud_empo_solution_commit(solution, NULL, &error);
+    }
+    if (status) fail_msg("%s", error.text);
+    lud_empo_solution_close(solution);
 }
 
 void support_assert_close(double got, double expected) {

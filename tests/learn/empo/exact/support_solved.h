@@ -18,5 +18,8 @@ extern const lud_empo_theory support_theory; /* of all of them */
 support_solved support_solve(uint64_t seed, int n_humans, int n_robots, bool skips);
 void support_release(support_solved *s);
 
+/* Its solution as a finished file. */
+void support_write(const support_solved *s, const char *path);
+
 /* Equal within 1e-12, relative above 1. */
 void support_assert_close(double got, double expected);

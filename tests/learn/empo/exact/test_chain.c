@@ -277,27 +277,43 @@ static void prism_reads_back(void **context) {
         assert_true(from == i &&
                     p == s.records[i * (uint64_t)layout->record_doubles + (uint64_t)layout->u_r]);
     }
-    /* every label by its declared number */
+    /* every label by its declared number: each state has those that it should have and no other */
+    enum { MOST_LABELS = 3 + TABLE_MAX_AGENTS * TABLE_MAX_GOALS };
+    char names[MOST_LABELS][32] = {{0}};
+    int n_labels = 0;
     assert_non_null(fgets(line, sizeof line, lab));
-    assert_non_null(strstr(line, "0=\"init\" 1=\"deadlock\" 2=\"terminal\""));
-    uint64_t terminals = 0, achieved = 0, expected = 0;
+    for (char *word = strtok(line, " \n"); word; word = strtok(NULL, " \n"), n_labels++) {
+        char name[32];
+        assert_int_equal(sscanf(word, "%llu=\"%31[^\"]", &from, name), 2);
+        assert_true(from < MOST_LABELS && !*names[from]);
+        memcpy(names[from], name, sizeof name);
+    }
+    assert_int_equal(n_labels, 3 + layout->n_goals);
+    assert_string_equal(names[0], "init");
+    assert_string_equal(names[1], "deadlock");
+    assert_string_equal(names[2], "terminal");
+    bool(*has)[MOST_LABELS] = calloc(n, sizeof *has);
     while (fgets(line, sizeof line, lab)) {
         char *rest;
         from = strtoull(line, &rest, 10);
         assert_true(*rest == ':' && from < n);
         for (char *word = strtok(rest + 1, " \n"); word; word = strtok(NULL, " \n")) {
-            int label = atoi(word);
-            if (label == 0) assert_true(from == 0);
-            terminals += label == 2;
-            achieved += label > 2;
+            const int label = atoi(word);
+            assert_in_range(label, 0, n_labels - 1);
+            has[from][label] = true;
         }
     }
     for (uint64_t i = 0; i < n; i++) {
-        int number = s.space->states[2 * i] | s.space->states[2 * i + 1] << 8;
-        for (int h = 0; h < layout->n_humans; h++)
-            for (int g = 0; g < s.m->n_goals; g++) expected += s.m->achieved[number][layout->humans[h]][g];
+        const int number = s.space->states[2 * i] | s.space->states[2 * i + 1] << 8;
+        assert_true(has[i][0] == (i == 0) && !has[i][1] && has[i][2] == lud_statespace_terminal(s.space, i));
+        for (int label = 3; label < n_labels; label++) {
+            int agent, goal;
+            assert_int_equal(sscanf(names[label], "agent%d_goal%d", &agent, &goal), 2);
+            assert_true(lud_empo_person_of(layout, agent) >= 0 && goal < s.m->n_goals);
+            assert_true(has[i][label] == s.m->achieved[number][agent][goal]);
+        }
     }
-    assert_true(terminals == s.space->n_terminal && achieved == expected);
+    free(has);
     free(total);
     free(matrix);
     fclose(tra);
@@ -321,6 +337,25 @@ static void tables_and_drawings(void **context) {
     int columns = 1;
     for (char *c = line; *c; c++) columns += *c == ',';
     assert_int_equal(columns, 3 + s.problem->layout.policies);
+    const struct {
+        const char *name;
+        int at, n;
+    } parts[] = {{"X", s.problem->layout.x_h, s.problem->layout.n_humans},
+                 {"V_e", s.problem->layout.v_h_e, s.problem->layout.n_goals},
+                 {"V_m", s.problem->layout.v_h_m, s.problem->layout.n_goals},
+                 {"Q_r", s.problem->layout.q_r, s.problem->layout.n_robot_actions},
+                 {"pi_r", s.problem->layout.pi_r, s.problem->layout.n_robot_actions}};
+    char *names[256];
+    int n_names = 0;
+    for (char *word = strtok(line, ",\n"); word; word = strtok(NULL, ",\n")) names[n_names++] = word;
+    assert_string_equal(names[3 + s.problem->layout.v_r], "V_r");
+    assert_string_equal(names[3 + s.problem->layout.u_r], "U_r");
+    for (size_t k = 0; k < sizeof parts / sizeof *parts; k++)
+        for (int i = 0; i < parts[k].n; i++) {
+            char name[32];
+            snprintf(name, sizeof name, "%s_%d", parts[k].name, i);
+            assert_string_equal(names[3 + parts[k].at + i], name);
+        }
     for (uint64_t i = 0; i < s.space->n_states; i++) {
         assert_non_null(fgets(line, sizeof line, out));
         const double *record = s.records + i * (uint64_t)s.problem->layout.record_doubles;
@@ -342,13 +377,20 @@ static void tables_and_drawings(void **context) {
     assert_null(fgets(line, sizeof line, out));
     fclose(out);
     out = tmpfile();
-    assert_int_equal(lud_empo_chain_write_dot(chain, s.records, 3, out, &error), LUD_ERROR_LIMIT);
-    assert_int_equal(lud_empo_chain_write_dot(chain, s.records, 1000, out, &error), LUD_OK);
+    const uint64_t n = chain->n_states; /* so many are not too many, and one less is */
+    assert_int_equal(lud_empo_chain_write_dot(chain, s.records, n - 1, out, &error), LUD_ERROR_LIMIT);
+    assert_int_equal(lud_empo_chain_write_dot(chain, s.records, n, out, &error), LUD_OK);
     rewind(out);
     uint64_t edges = 0, nodes = 0;
     while (fgets(line, sizeof line, out)) {
+        unsigned long long state;
         edges += strstr(line, "->") != NULL;
-        nodes += strstr(line, "V_r") != NULL;
+        if (!strstr(line, "V_r")) continue;
+        assert_int_equal(sscanf(line, " s%llu [", &state), 1);
+        assert_true(state == nodes++);
+        assert_true((strstr(line, "penwidth=2") != NULL) == (state == 0)); /* where it begins, */
+        assert_true((strstr(line, "#8A8F98") != NULL) ==
+                    lud_statespace_terminal(s.space, state)); /* and ends */
     }
     assert_true(edges == chain->n_entries && nodes == chain->n_states);
     fclose(out);

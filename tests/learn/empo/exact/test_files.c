@@ -1,4 +1,4 @@
-/* The file of an exact solution; acting on it; the options of the exact solver. */
+/* The file of an exact solution. */
 #include <errno.h>
 #include <fcntl.h>
 #include <math.h>
@@ -16,9 +16,8 @@
 
 #include <cmocka.h>
 
-#include "learn/empo/exact/options.h"
+#include "learn/empo/exact/levels.h"
 #include "learn/empo/exact/solution.h"
-#include "learn/empo/exact/solution_policy.h"
 #include "learn/empo/exact/support_solved.h"
 
 /* ---- the file ---- */
@@ -48,12 +47,7 @@ static lud_empo_solution *create(const support_solved *s, bool resume) {
 }
 
 static void write_solution(const support_solved *s) {
-    lud_empo_solution *solution = create(s, false);
-    memcpy(solution->records, s->records,
-           s->space->n_states * solution->header->record_doubles * sizeof(double));
-    lud_error error = {0};
-    assert_int_equal(lud_empo_solution_commit(solution, NULL, &error), LUD_OK);
-    lud_empo_solution_close(solution);
+    support_write(s, path);
 }
 
 static void refused(const char *message) {
@@ -161,7 +155,8 @@ static void headers_that_cannot_be(void **context) {
     support_release(&s);
 }
 
-/* A part of a record that ends behind it, by one number, whichever it is. */
+/* A part of a record that ends behind it, by one number, whichever it is; one that ends with it is no fault
+ * of the header's. */
 static void parts_stay_within_records(void **context) {
     (void)context;
     support_solved s = support_solve(42, 1, 1, false);
@@ -184,12 +179,91 @@ static void parts_stay_within_records(void **context) {
         *parts[i].begin = (uint32_t)(header.record_doubles - parts[i].n + 1);
         put_header(&changed);
         refused("damaged header");
+        (*parts[i].begin)--;
+        put_header(&changed);
+        lud_empo_solution *other = NULL;
+        lud_error told = {0};
+        if (lud_empo_solution_open(path, &other, &told) == LUD_ERROR_INPUT) fail_msg("%zu: %s", i, told.text);
+        lud_empo_solution_close(other);
     }
     lud_empo_solution *solution = NULL;
     lud_error error = {0};
     put_header(&header);
     if (lud_empo_solution_open(path, &solution, &error)) fail_msg("%s", error.text);
     lud_empo_solution_close(solution);
+    support_release(&s);
+}
+
+/* Layers with the checksum that belongs to them, as anybody can write them, are layers of all states all the
+ * same: they begin with the first one, end with the last, and none is empty. */
+static void layers_that_cannot_be(void **context) {
+    (void)context;
+    support_solved s = support_solve(42, 1, 1, false);
+    write_solution(&s);
+    const lud_empo_header header = read_header();
+    const uint64_t n = header.n_layers;
+    uint64_t *layers = malloc((n + 1) * sizeof *layers);
+    for (int wrong = 0; wrong < 5; wrong++) {
+        memcpy(layers, s.space->layer_begin, (n + 1) * sizeof *layers);
+        if (wrong == 1) layers[0] = 1;
+        if (wrong == 2) layers[n]--;
+        if (wrong == 3) layers[1] = layers[2];         /* an empty layer, */
+        if (wrong == 4) layers[n - 1] = layers[n - 2]; /* and another */
+        lud_empo_header changed = header;
+        changed.states_hash = XXH3_64bits_withSeed(s.space->states, s.space->n_states * header.state_bytes,
+                                                   XXH3_64bits(layers, (n + 1) * sizeof *layers));
+        const int file = open(path, O_RDWR);
+        assert_true(file >= 0);
+        const size_t bytes = (n + 1) * sizeof *layers;
+        assert_int_equal(pwrite(file, layers, bytes, (off_t)header.layers_at), (ssize_t)bytes);
+        close(file);
+        put_header(&changed);
+        if (wrong) refused("do not match their checksum");
+        if (wrong) continue;
+        lud_empo_solution *solution;
+        assert_int_equal(lud_empo_solution_open(path, &solution, NULL), LUD_OK);
+        lud_empo_solution_close(solution);
+    }
+    free(layers);
+    support_release(&s);
+}
+
+/* A world that can only be in one state at a time has as many layers as states, and a file like any other. */
+static void a_layer_may_be_one_state(void **context) {
+    (void)context;
+    table_model *m = table_world_random(7, 1, 1, 2, 6, 1, false);
+    support_solved s = {.m = m};
+    lud_error error = {0};
+    assert_int_equal(lud_statespace_build(&m->base, &(lud_statespace_options){0}, &s.space, &error), LUD_OK);
+    assert_int_equal(lud_empo_problem_create(s.space, &support_theory, &s.problem, &error), LUD_OK);
+    assert_true(s.space->n_states == (uint64_t)s.space->n_layers && s.space->n_states > 2);
+    s.records = calloc(s.space->n_states * (uint64_t)s.problem->layout.record_doubles, sizeof(double));
+    write_solution(&s);
+    lud_empo_solution *solution;
+    if (lud_empo_solution_open(path, &solution, &error)) fail_msg("%s", error.text);
+    lud_empo_solution_close(solution);
+    support_release(&s);
+}
+
+/* A value that can be none is found in any state of a finished file whose checksums say that it is whole. */
+static void values_of_all_states_are_checked(void **context) {
+    (void)context;
+    support_solved s = support_solve(42, 1, 1, false);
+    const uint64_t row = (uint64_t)s.problem->layout.record_doubles, last = s.space->n_states - 1;
+    const uint64_t states[] = {0, 1, last / 2, last};
+    for (size_t i = 0; i < sizeof states / sizeof *states; i++) {
+        char expected[160];
+        double *power = &s.records[states[i] * row + (uint64_t)s.problem->layout.x_h], before = *power;
+        *power = -0.01;
+        write_solution(&s);
+        *power = before;
+        lud_empo_solution *solution = NULL;
+        lud_error error = {0};
+        assert_int_equal(lud_empo_solution_open(path, &solution, &error), LUD_ERROR_NUMERIC);
+        snprintf(expected, sizeof expected, "%s: state %llu has a power X_h below 0", path,
+                 (unsigned long long)states[i]);
+        assert_string_equal(error.text, expected);
+    }
     support_release(&s);
 }
 
@@ -353,12 +427,22 @@ static void unfinished_files_are_taken_up(void **context) {
     assert_int_equal(lud_empo_solution_create(path, other.problem, true, &wrong, &error), LUD_ERROR_INPUT);
     assert_non_null(strstr(error.text, ".partial: belongs to another world"));
     lud_empo_problem *changed;
-    lud_empo_theory warmer = support_theory;
-    warmer.beta_h = 6;
-    assert_int_equal(lud_empo_problem_create(s.space, &warmer, &changed, &error), LUD_OK);
-    assert_int_equal(lud_empo_solution_create(path, changed, true, &wrong, &error), LUD_ERROR_INPUT);
-    assert_non_null(strstr(error.text, "other parameters"));
-    lud_empo_problem_destroy(changed);
+    for (int k = 0; k < 12; k++) { /* each of them */
+        lud_empo_theory other_theory = support_theory;
+        double *const numbers[] = {
+            &other_theory.beta_h,  &other_theory.gamma_h, &other_theory.nu_h,
+            &other_theory.gamma_r, &other_theory.beta_r,  &other_theory.zeta,
+            &other_theory.xi,      &other_theory.eta,     &other_theory.terminal_value};
+        if (k < 9) *numbers[k] += 1.0 / 64;
+        if (k == 9) other_theory.optimistic = true;
+        if (k == 10) other_theory.aggregate = LUD_EMPO_SUM;
+        if (k == 11) other_theory.reward_weight = LUD_EMPO_ONE;
+        assert_int_equal(lud_empo_problem_create(s.space, &other_theory, &changed, &error), LUD_OK);
+        if (lud_empo_solution_create(path, changed, true, &wrong, &error) != LUD_ERROR_INPUT)
+            fail_msg("parameter %d", k);
+        assert_non_null(strstr(error.text, "other parameters"));
+        lud_empo_problem_destroy(changed);
+    }
 
     solution = create(&s, true);
     assert_true(solution->header->first_level == last - 2);
@@ -469,225 +553,153 @@ static void changed_unfinished_files_are_refused(void **context) {
     support_release(&s);
 }
 
-/* ---- acting on it ---- */
-
-/* The upper end of chi-square with n degrees of freedom that chance passes once in a million (Wilson and
- * Hilferty). */
-static double chi_square_limit(int n) {
-    double a = 2.0 / (9.0 * n);
-    return n * pow(1 - a + 4.75 * sqrt(a), 3);
-}
-
-static void robots_draw_together(void **context) {
+/* A finished file has the key that it was given, as much of it as there is room for, and no other; and nobody
+ * who gives it up takes away what another has begun beside it. */
+static void finished_files_have_a_key(void **context) {
     (void)context;
-    enum { N = 20000 };
-    support_solved s = support_solve(51, 1, 2, false);
-    write_solution(&s);
-    lud_empo_solution *solution;
-    lud_policy *policy[3]; /* one for everybody, and one for each robot as a cast has it */
-    lud_error error = {0};
-    assert_int_equal(lud_empo_solution_open(path, &solution, &error), LUD_OK);
-    for (int i = 0; i < 3; i++)
-        assert_int_equal(lud_empo_solution_policy_create(solution, &s.m->base, &policy[i], &error), LUD_OK);
-    const lud_empo_layout *layout = &s.problem->layout;
-    uint32_t *tick = malloc(N * sizeof *tick);
-    uint8_t *states = malloc(N * 2);
-    int32_t *together = malloc(N * 3 * sizeof *together), *apart = malloc(N * 3 * sizeof *apart);
-    int32_t *goals = malloc(N * 3 * sizeof *goals);
-    uint64_t at = 0; /* a state in which the policy is far from even */
-    double best = 0;
-    for (uint64_t i = 0; i < s.space->n_states; i++)
-        for (int k = 0; k < layout->n_robot_actions && !lud_statespace_terminal(s.space, i); k++) {
-            double p = s.records[i * (uint64_t)layout->record_doubles + (uint64_t)(layout->pi_r + k)];
-            if (p > best) at = i;
-            if (p > best) best = p;
-        }
-    const double *record = s.records + at * (uint64_t)layout->record_doubles;
-    for (int e = 0; e < N; e++) {
-        tick[e] = 7;
-        memcpy(states + 2 * e, s.space->states + 2 * at, 2);
-        for (int i = 0; i < 3; i++) goals[3 * e + i] = i == layout->humans[0] ? 1 : -1;
+    support_solved s = support_solve(43, 1, 1, false);
+    static const char longest[] = "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcde";
+    static const char *const keys[] = {"a key", NULL, longest, ""};
+    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
+        lud_empo_solution *solution = create(&s, false);
+        lud_error error = {0};
+        memcpy(solution->records, s.records,
+               s.space->n_states * solution->header->record_doubles * sizeof(double));
+        assert_int_equal(lud_empo_solution_commit(solution, keys[i], &error), LUD_OK);
+        assert_int_not_equal(access(partial, F_OK), 0);
+        lud_empo_solution_close(create(&s, false));
+        lud_empo_solution_discard(solution);
+        assert_int_equal(access(partial, F_OK), 0);
+        assert_int_equal(unlink(partial), 0);
+        lud_empo_solution_close(solution);
+        if (lud_empo_solution_open(path, &solution, &error)) fail_msg("%s", error.text);
+        assert_string_equal(lud_empo_solution_key(solution), keys[i] ? keys[i] : "");
+        lud_empo_solution_close(solution);
     }
-    lud_act act = {.model = &s.m->base,
-                   .range = {.seed = 3, .n = N, .tick = tick},
-                   .states = states,
-                   .goals = goals,
-                   .goal_stride = 3,
-                   .agents = (const int[]){0, 1, 2},
-                   .n_agents_acting = 3,
-                   .discrete = together};
-    policy[0]->kind->act(policy[0], &act);
-    act.discrete = apart;
-    act.n_agents_acting = 1;
-    for (int i = 0; i < 3; i++) {
-        act.agents = &i;
-        policy[i == layout->robots[0] ? 1 : 2]->kind->act(policy[i == layout->robots[0] ? 1 : 2], &act);
-    }
-    assert_memory_equal(together, apart, N * 3 * sizeof *together);
-    double counts[64] = {0}, people[TABLE_MAX_ACTIONS] = {0}, distance = 0, human_distance = 0;
-    for (int e = 0; e < N; e++) {
-        counts[lud_empo_robot_action(layout, &s.m->base, together + 3 * e)]++;
-        people[together[3 * e + layout->humans[0]]]++;
-    }
-    for (int k = 0; k < layout->n_robot_actions; k++) {
-        double expected = N * record[layout->pi_r + k];
-        distance += (counts[k] - expected) * (counts[k] - expected) / expected;
-    }
-    int n_actions = layout->n_human_actions[0];
-    for (int a = 0; a < n_actions; a++) { /* the person acts for the goal it has */
-        double expected = N * record[layout->policies + n_actions + a];
-        if (expected > 0)
-            human_distance += (people[a] - expected) * (people[a] - expected) / expected;
-        else
-            assert_true(people[a] == 0);
-    }
-    assert_true(distance < chi_square_limit(layout->n_robot_actions - 1));
-    assert_true(human_distance < chi_square_limit(n_actions - 1));
-
-    double pi_r[64];
-    policy[0]->kind->joint(policy[0], s.space->states + 2 * at, pi_r);
-    assert_memory_equal(pi_r, record + layout->pi_r, (size_t)layout->n_robot_actions * sizeof *pi_r);
-    policy[0]->kind->joint(policy[0], (const uint8_t[]){255, 255}, pi_r); /* not in the solution */
-    for (int k = 0; k < layout->n_robot_actions; k++)
-        support_assert_close(pi_r[k], 1.0 / layout->n_robot_actions);
-
-    support_solved other = support_solve(52, 2, 1, false); /* the same number of agents in other roles */
-    lud_policy *refused_policy;
-    assert_int_equal(lud_empo_solution_policy_create(solution, &other.m->base, &refused_policy, &error),
-                     LUD_ERROR_INPUT);
-    assert_non_null(strstr(error.text, "another world"));
-    support_release(&other);
-    /* each number that a record's shape follows from */
-    for (int field = 0; field < 7; field++) {
-        lud_empo_header otherwise = *solution->header;
-        lud_empo_solution of_another = *solution;
-        of_another.header = &otherwise;
-        otherwise.state_bytes += field == 0;
-        otherwise.record_doubles += field == 1;
-        otherwise.n_humans += field == 2;
-        otherwise.n_robots += field == 3;
-        otherwise.n_goals += field == 4;
-        otherwise.n_robot_actions += field == 5;
-        otherwise.policies += field == 6;
-        assert_int_equal(lud_empo_solution_policy_create(&of_another, &s.m->base, &refused_policy, &error),
-                         LUD_ERROR_INPUT);
-        assert_null(refused_policy);
-    }
-    lud_action_space *own = &s.m->actions[layout->humans[0]];
-    own->n_discrete = 257;
-    lud_empo_layout many;
-    assert_int_equal(lud_empo_layout_find(&s.m->base, &many, &error), LUD_OK);
-    lud_empo_header header = *solution->header;
-    header.record_doubles = (uint64_t)many.record_doubles;
-    header.n_policies = (uint32_t)many.policy_begin[many.n_humans];
-    lud_empo_solution of_many = *solution;
-    of_many.header = &header;
-    assert_int_equal(lud_empo_solution_policy_create(&of_many, &s.m->base, &refused_policy, &error),
-                     LUD_ERROR_UNSUPPORTED);
-    assert_string_equal(error.text, "an agent has more than 256 actions");
-    own->n_discrete = layout->n_human_actions[0];
-    for (int i = 0; i < 3; i++) lud_policy_destroy(policy[i]);
-    lud_empo_solution_close(solution);
-    free(tick);
-    free(states);
-    free(together);
-    free(apart);
-    free(goals);
+    unlink(path);
     support_release(&s);
 }
 
-/* ---- options ---- */
-
-static lud_status read_options(lud_arena *arena, const char *text, lud_empo_exact_options *options,
-                               lud_error *error) {
-    lud_tree *tree;
-    lud_status status = lud_tree_read_text(arena, "test.yaml", text, strlen(text), &tree, error);
-    return status ? status : lud_empo_exact_read(arena, tree, options, error);
+static lud_status read_layer(void *context, int layer, uint8_t *states, lud_error *error) {
+    const lud_statespace *space = context;
+    (void)error;
+    const uint64_t begin = space->layer_begin[layer], n = space->layer_begin[layer + 1] - begin;
+    memcpy(states, space->states + begin * space->state_bytes, n * space->state_bytes);
+    return LUD_OK;
 }
 
-static void options_are_checked(void **context) {
-    (void)context;
-    static const char *const wrong[][2] = {
-        {"type: mappo", "learner of type mappo"},
-        {"{type: empo-exact, beta_h: -1}", "beta_h"},
-        {"{type: empo-exact, zeta: 0.5}", "zeta"},
-        {"{type: empo-exact, gamma_h: 0.9, rho_h: 0.1}", "rho_h"},
-        {"{type: empo-exact, nu_h: 0.2}", "no `habit:`"},
-        {"{type: empo-exact, beta_e: 2}", "did you mean"},
-        {"{type: empo-exact, aggregate: median}", "aggregate"},
-    };
+/* Going on looks at the values of every state of the finished levels, and of no other; whether levels follow
+ * from the whole graph (with `skips` not in the order of their numbers) or are layers. */
+static void check_finished_values(bool skips, bool by_levels) {
+    support_solved s = support_solve(43, 1, 1, skips);
     lud_arena *arena = lud_arena_create(0);
-    lud_empo_exact_options options;
-    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
-        lud_error error = {0};
-        assert_int_equal(read_options(arena, wrong[i][0], &options, &error), LUD_ERROR_INPUT);
-        if (!strstr(error.text, wrong[i][1]) || !strstr(error.text, "test.yaml"))
-            fail_msg("%s: '%s'", wrong[i][0], error.text);
-    }
+    lud_empo_levels levels;
+    lud_empo_problem *listed;
     lud_error error = {0};
-    /* another learner's section gives its theory and nothing else */
-    assert_int_equal(read_options(arena,
-                                  "{type: empo-neural, beta_r: 7, hidden: 12, nu_h: 0.5, habit: random}",
-                                  &options, &error),
-                     LUD_OK);
-    assert_true(options.theory.beta_r == 7 && options.theory.nu_h == 0.5 && options.habit);
-    assert_int_equal(read_options(arena, "{type: empo-exact, rho_r: 0.1, beta_h: .inf}", &options, &error),
-                     LUD_OK);
-    support_assert_close(options.theory.gamma_r, exp(-0.1));
-    assert_true(isinf(options.theory.beta_h));
-    assert_int_equal(lud_empo_exact_read(arena, NULL, &options, &error), LUD_OK);
-    assert_true(options.theory.beta_r == 10 && !options.habit && !options.belief);
-    lud_arena_destroy(arena);
-}
-
-/* Hooks made of ordinary policies give their distributions: here the uniform one, which as a belief is the
- * default and as habit and robot policy has the value that the theory gives it. */
-static void policies_become_hooks(void **context) {
-    (void)context;
-    support_solved s = support_solve(61, 2, 1, false);
-    const lud_empo_layout *layout = &s.problem->layout;
-    lud_arena *arena = lud_arena_create(0);
-    lud_error error = {0};
-    lud_tree *tree;
-    lud_policy *uniform;
-    assert_int_equal(lud_tree_read_text(arena, "test", "random", 6, &tree, &error), LUD_OK);
-    assert_int_equal(lud_policy_create(&s.m->base, tree, "test", &uniform, &error), LUD_OK);
-    lud_policy *const robots[] = {uniform}; /* of the only one */
-    lud_empo_policies policies = {
-        .model = &s.m->base, .layout = *layout, .habit = uniform, .belief = uniform, .robots = robots};
-    lud_empo_hooks hooks;
-    lud_empo_policies_hook(&policies, &hooks);
-    double row[256];
-    for (int h = 0; h < layout->n_humans; h++)
-        for (int a = 0; a < layout->n_human_actions[h]; a++) {
-            double total = 0;
-            hooks.belief(hooks.context, s.space->states, h, a, row);
-            for (int profile = 0; profile < layout->n_human_profiles; profile++) {
-                bool own = lud_empo_own_action(layout, h, profile) == a;
-                support_assert_close(row[profile], own ? 1.0 / layout->n_human_actions[1 - h] : 0);
-                total += row[profile];
-            }
-            support_assert_close(total, 1);
+    assert_int_equal(lud_empo_levels_find(s.space, arena, &levels, &error), LUD_OK);
+    assert_true(levels.consecutive == !skips);
+    assert_int_equal(lud_empo_problem_of_model(&s.m->base, &support_theory, &listed, &error), LUD_OK);
+    const lud_empo_states states = {s.space->n_states, s.space->n_layers, s.space->layer_begin, read_layer,
+                                    s.space};
+    const uint64_t row = (uint64_t)s.problem->layout.record_doubles;
+    const int finished = levels.n / 2;
+    for (int first = -1; first < (int)s.space->n_states; first++) { /* -1: as they should be */
+        lud_empo_solution *solution = NULL;
+        lud_status status =
+            by_levels ? lud_empo_solution_create_from(path, listed, &states, false, &solution, &error)
+                      : lud_empo_solution_create(path, s.problem, false, &solution, &error);
+        assert_int_equal(status, LUD_OK);
+        const uint64_t state = first < 0 ? 0 : lud_empo_level_state(&levels, (uint64_t)first);
+        memcpy(solution->records, s.records, s.space->n_states * row * sizeof(double));
+        if (first >= 0) solution->records[state * row + (uint64_t)s.problem->layout.x_h] = -0.01;
+        assert_int_equal(lud_empo_solution_finish_level(solution, finished, &error), LUD_OK);
+        lud_empo_solution_close(solution);
+        status = by_levels ? lud_empo_solution_create_from(path, listed, &states, true, &solution, &error)
+                           : lud_empo_solution_create(path, s.problem, true, &solution, &error);
+        if (first < (int)levels.begin[finished]) {
+            if (status) fail_msg("%s", error.text);
+            lud_empo_solution_close(solution);
+            continue;
         }
-    hooks.habit(hooks.context, 0, s.space->states, row);
-    for (int i = 0; i < layout->policy_begin[layout->n_humans]; i++) support_assert_close(row[i], 1.0 / 3);
-    hooks.robot(hooks.context, 0, s.space->states, row);
-    for (int k = 0; k < layout->n_robot_actions; k++) support_assert_close(row[k], 1.0 / 3);
-
-    /* as a belief it changes nothing */
-    double *records = calloc(s.space->n_states * (uint64_t)layout->record_doubles, sizeof *records);
-    policies.habit = NULL;
-    policies.robots = NULL;
-    lud_empo_policies_hook(&policies, &hooks);
-    assert_null(hooks.habit);
-    assert_null(hooks.robot);
-    lud_empo_run run = {.records = records, .hooks = &hooks, .first_level = INT32_MAX};
-    assert_int_equal(lud_empo_solve(s.problem, &run, &error), LUD_OK);
-    for (uint64_t i = 0; i < s.space->n_states * (uint64_t)layout->record_doubles; i++)
-        support_assert_close(records[i], s.records[i]);
-    free(records);
-    lud_policy_destroy(uniform);
+        char expected[160];
+        snprintf(expected, sizeof expected, "%s: state %llu has a power X_h below 0", partial,
+                 (unsigned long long)state);
+        assert_int_equal(status, LUD_ERROR_NUMERIC);
+        assert_string_equal(error.text, expected);
+    }
+    unlink(partial);
+    lud_empo_problem_destroy(listed);
     lud_arena_destroy(arena);
+    support_release(&s);
+}
+
+static void values_of_all_finished_levels_are_checked(void **context) {
+    (void)context;
+    check_finished_values(false, false);
+    check_finished_values(true, false);
+    check_finished_values(false, true);
+}
+
+/* A program that ends when all levels are finished and even the checksums stand there, but the file has not
+ * its name yet, is gone on from; a file that was made longer is another. */
+static void files_that_were_never_renamed_are_taken_up(void **context) {
+    (void)context;
+    support_solved s = support_solve(43, 1, 1, false);
+    const uint64_t bytes = s.space->n_states * (uint64_t)s.problem->layout.record_doubles * sizeof(double);
+    lud_empo_solution *solution = create(&s, false), *longer = NULL;
+    lud_error error = {0};
+    memcpy(solution->records, s.records, bytes);
+    assert_int_equal(lud_empo_solution_finish_level(solution, 0, &error), LUD_OK);
+    lud_empo_solution_close(solution);
+    solution = create(&s, true);
+    assert_true(solution->header->first_level == 0 && solution->header->checksums_hash == 0);
+    refused_call = "fsync";
+    assert_int_equal(lud_empo_solution_commit(solution, NULL, &error), LUD_ERROR_IO);
+    refused_call = NULL;
+    lud_empo_solution_close(solution);
+    solution = create(&s, true);
+    assert_true(solution->header->checksums_hash && solution->header->header_hash);
+    assert_memory_equal(solution->records, s.records, bytes);
+    const off_t length = (off_t)solution->bytes;
+    lud_empo_solution_close(solution);
+    assert_int_equal(truncate(partial, length + 1), 0);
+    assert_int_equal(lud_empo_solution_create(path, s.problem, true, &longer, &error), LUD_ERROR_INPUT);
+    assert_non_null(strstr(error.text, ".partial: belongs to another world; remove it to start anew"));
+    assert_int_equal(truncate(partial, length), 0);
+    solution = create(&s, true);
+    assert_int_equal(lud_empo_solution_commit(solution, NULL, &error), LUD_OK);
+    lud_empo_solution_close(solution);
+    if (lud_empo_solution_open(path, &solution, &error)) fail_msg("%s", error.text);
+    lud_empo_solution_close(solution);
+    unlink(path);
+    support_release(&s);
+}
+
+/* What a process keeps beside the writer's file takes memory from when it is written until it is let go: then
+ * it is forgotten, whole pages of it, and what stands around it is not. */
+static void what_is_kept_beside_a_file_is_forgotten(void **context) {
+    (void)context;
+    enum { PAGE_DOUBLES = 4096 / sizeof(double) };
+    support_solved s = support_solve(48, 2, 1, false);
+    const uint64_t n = s.space->n_states, row = (uint64_t)s.problem->layout.record_doubles, begin = 1,
+                   end = n - 1;
+    const lud_empo_states states = {n, s.space->n_layers, s.space->layer_begin, read_layer, s.space};
+    lud_empo_solution *beside = NULL;
+    lud_error error = {0};
+    assert_int_equal(lud_empo_solution_create_beside(s.problem, &states, &beside, &error), LUD_OK);
+    assert_memory_equal(beside->states, s.space->states, n * s.space->state_bytes);
+    assert_true(beside->header->first_level == (int64_t)n);
+    memcpy(beside->records, s.records, n * row * sizeof(double));
+    lud_empo_solution_release_records(beside, begin, end);
+    uint64_t forgotten = 0;
+    for (uint64_t i = 0; i < n * row; i++) {
+        const uint64_t page = i / PAGE_DOUBLES * PAGE_DOUBLES;
+        const bool within = page >= begin * row && page + PAGE_DOUBLES <= end * row;
+        if (beside->records[i] != (within ? 0 : s.records[i])) fail_msg("number %llu", (unsigned long long)i);
+        forgotten += within;
+    }
+    assert_true(forgotten >= 2 * PAGE_DOUBLES);
+    lud_empo_solution_close(beside);
     support_release(&s);
 }
 
@@ -709,15 +721,19 @@ int main(void) {
         cmocka_unit_test(file_keeps_everything),
         cmocka_unit_test(parts_stay_within_records),
         cmocka_unit_test(headers_that_cannot_be),
+        cmocka_unit_test(layers_that_cannot_be),
+        cmocka_unit_test(a_layer_may_be_one_state),
+        cmocka_unit_test(values_of_all_states_are_checked),
         cmocka_unit_test(damaged_files_are_refused),
         cmocka_unit_test(failing_disks_are_told),
         cmocka_unit_test(unfinished_files_are_taken_up),
         cmocka_unit_test(a_file_of_two),
         cmocka_unit_test(changed_unfinished_files_are_refused),
-        cmocka_unit_test(robots_draw_together),
-        cmocka_unit_test(options_are_checked),
+        cmocka_unit_test(values_of_all_finished_levels_are_checked),
+        cmocka_unit_test(files_that_were_never_renamed_are_taken_up),
+        cmocka_unit_test(finished_files_have_a_key),
+        cmocka_unit_test(what_is_kept_beside_a_file_is_forgotten),
         cmocka_unit_test(pipes_are_not_waited_for),
-        cmocka_unit_test(policies_become_hooks),
     };
     return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }

@@ -40,6 +40,38 @@ static void robot(void *context, uint64_t index, const uint8_t *state, double *p
     pi_r[0] += 0.5;
 }
 
+/* What a sweep by levels says of states whose records are not needed any more. */
+typedef struct let_go {
+    const double *records, *expected;
+    uint64_t width, n_states;
+    int *times; /* [n_states] */
+} let_go;
+
+static void states_done(void *context, uint64_t begin, uint64_t end) {
+    const let_go *done = context;
+    assert_true(begin < end && end <= done->n_states);
+    assert_memory_equal(done->records + begin * done->width, done->expected + begin * done->width,
+                        (end - begin) * done->width * sizeof(double));
+    for (uint64_t s = begin; s < end; s++) done->times[s]++;
+}
+
+/* Each state is let go once, when its record stands; those of finished levels are not computed. */
+static void check_let_go(const lud_empo_problem *problem, const lud_empo_layers *layers, lud_empo_run run,
+                         const double *expected) {
+    let_go done = {.records = run.records,
+                   .expected = expected,
+                   .width = (uint64_t)problem->layout.record_doubles,
+                   .n_states = layers->begin[layers->n]};
+    lud_error error = {0};
+    done.times = calloc(done.n_states, sizeof *done.times);
+    run.states_done = states_done;
+    run.context = &done;
+    assert_int_equal(lud_empo_solve_levels(problem, layers, &run, &error), LUD_OK);
+    for (uint64_t s = 0; s < done.n_states; s++)
+        assert_int_equal(done.times[s], s < layers->begin[run.first_level]);
+    free(done.times);
+}
+
 static void check_game(uint64_t seed, int n_humans, int n_robots, const lud_empo_theory *theory,
                        bool hooked) {
     table_model *m = table_world_random(seed, n_humans, n_robots, 3, 7, 40, false);
@@ -65,6 +97,7 @@ static void check_game(uint64_t seed, int n_humans, int n_robots, const lud_empo
                 .records = records, .first_level = first, .hooks = &hooks, .n_threads = n_threads};
             if (lud_empo_solve_levels(listed, &layers, &run, &error)) fail_msg("%s", error.text);
             assert_memory_equal(records, expected, bytes);
+            if (n_threads == 2) check_let_go(listed, &layers, run, expected);
         }
     /* states that are not the world's */
     uint8_t *other = malloc(space->n_states * space->state_bytes);
@@ -266,7 +299,52 @@ static void little_memory(void **state) {
     lud_scenario_destroy(scenario);
 }
 
-/* Levels of another world are refused; a world in which somebody has no power leaves nothing behind. */
+static bool is_there(const char *name) {
+    char path[192];
+    snprintf(path, sizeof path, "%s/%s", folder, name);
+    return access(path, F_OK) == 0;
+}
+
+/* What can never be solved leaves no file and no folder behind: a world in which a person can come, but only
+ * after a robot has fetched a key and opened a door, to where no goal is open to it. */
+static void nothing_is_left_of_what_cannot_be_solved(void **state) {
+    (void)state;
+    lud_scenario *scenario = load(&(world){"empo/fetch_the_key", {"goals=[{cell: [1, 1]}]"}, 1});
+    for (int i = 0; i < 2; i++) {
+        lud_error error = {0};
+        const lud_empo_method method = i ? LUD_EMPO_BY_LEVELS : LUD_EMPO_BY_GRAPH;
+        (void)questions_before(scenario); /* it is not seen at a glance */
+        assert_int_equal(solve(scenario, "hopeless", method, false, 2, 0, &error), LUD_ERROR_INPUT);
+        assert_non_null(strstr(error.text, "no goal is open to agent 0 any more"));
+        assert_false(is_there("hopeless"));
+    }
+    lud_scenario_destroy(scenario);
+}
+
+/* In one level after the other one action leads to one state: also that one is looked for in the next level.
+ */
+static void the_only_successor_is_looked_for(void **state) {
+    (void)state;
+    table_model *m = table_world_random(3, 1, 0, 1, 4, 1, false);
+    lud_statespace *space;
+    lud_empo_problem *listed;
+    lud_error error = {0};
+    assert_int_equal(lud_statespace_build(&m->base, &(lud_statespace_options){0}, &space, &error), LUD_OK);
+    assert_int_equal(lud_empo_problem_of_model(&m->base, &support_theory, &listed, &error), LUD_OK);
+    double *records = calloc(space->n_states * (size_t)listed->layout.record_doubles, sizeof *records);
+    const lud_empo_layers layers = {space->n_layers, space->layer_begin, space->states};
+    const lud_empo_run run = {.records = records, .first_level = INT32_MAX, .n_threads = 1};
+    assert_int_equal(lud_empo_solve_levels(listed, &layers, &run, &error), LUD_OK);
+    space->states[1 * space->state_bytes] ^= 0xff;
+    assert_int_equal(lud_empo_solve_levels(listed, &layers, &run, &error), LUD_ERROR_INPUT);
+    assert_non_null(strstr(error.text, "a successor of a state in level 0 is not in the next level"));
+    free(records);
+    lud_empo_problem_destroy(listed);
+    lud_statespace_destroy(space);
+    free(m);
+}
+
+/* Levels of another world are refused, also of one that differs in nothing but what chance makes of it. */
 static void worlds_that_fail(void **state) {
     (void)state;
     lud_scenario *scenario = load(&worlds[0]);
@@ -276,6 +354,10 @@ static void worlds_that_fail(void **state) {
     lud_interrupt_at(0);
     lud_interrupt_set(false);
     assert_int_equal(status, LUD_INTERRUPTED);
+    lud_scenario_destroy(scenario);
+    scenario = load(&(world){"empo/fetch_the_key", {"run.seed=2"}, 1});
+    assert_int_equal(solve(scenario, "other", LUD_EMPO_BY_LEVELS, true, 1, 0, &error), LUD_ERROR_INPUT);
+    assert_non_null(strstr(error.text, "solution.empo.levels.partial: belongs to another world"));
     lud_scenario_destroy(scenario);
     scenario = load(&(world){"empo/fetch_the_key", {"multigrid.max_steps=7"}, 1});
     assert_int_equal(solve(scenario, "other", LUD_EMPO_BY_LEVELS, true, 1, 0, &error), LUD_ERROR_INPUT);
@@ -294,6 +376,8 @@ int main(void) {
         cmocka_unit_test(full_disks),
         cmocka_unit_test(little_memory),
         cmocka_unit_test(worlds_that_fail),
+        cmocka_unit_test(nothing_is_left_of_what_cannot_be_solved),
+        cmocka_unit_test(the_only_successor_is_looked_for),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

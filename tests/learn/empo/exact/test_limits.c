@@ -11,6 +11,7 @@
 
 #include <cmocka.h>
 
+#include "learn/empo/exact/open_goals.h"
 #include "learn/empo/exact/options.h"
 #include "learn/empo/exact/support_table_world.h"
 #include "learn/empo/memory/environments.h"
@@ -140,6 +141,71 @@ static void more_starts_than_states(void **state) {
     lud_scenario_destroy(scenario);
 }
 
+static const char room[] = "ludus: 1\n"
+                           "world: multigrid\n"
+                           "multigrid:\n"
+                           "  map: |\n"
+                           "    We We We We We\n"
+                           "    We Ay .. Ae We\n"
+                           "    We We We We We\n"
+                           "  max_steps: 3\n"
+                           "goals: [{cell: [1, 1]}]\n";
+
+static lud_scenario *open_room(const char *goals) {
+    lud_scenario *scenario = NULL;
+    lud_error error = {0};
+    if (lud_scenario_read("room.yaml", room, strlen(room), &goals, 1, &scenario, &error))
+        fail_msg("%s", error.text);
+    return scenario;
+}
+
+/* A person who has left its only cell for the last step has a goal left where there is another one, for which
+ * it does not come too late and which counts: one without weight does not. */
+static void goals_without_weight_are_none(void **state) {
+    (void)state;
+    static const struct {
+        const char *goals;
+        bool open;
+    } cases[] = {{"goals=[{cell: [1, 1]}]", false},
+                 {"goals=[{cell: [1, 1]}, {rectangle: [1, 1, 3, 1], weight: 0}]", false},
+                 {"goals=[{cell: [1, 1]}, {rectangle: [1, 1, 3, 1], weight: 0.01}]", true}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        lud_scenario *scenario = open_room(cases[i].goals);
+        lud_empo_layout layout;
+        lud_error error = {0};
+        assert_int_equal(lud_empo_layout_find(scenario->model, &layout, &error), LUD_OK);
+        const lud_status status = lud_empo_check_open_goals(scenario->model, &layout, 1, &error);
+        if (status != (cases[i].open ? LUD_OK : LUD_ERROR_INPUT)) fail_msg("%s", cases[i].goals);
+        lud_scenario_destroy(scenario);
+    }
+}
+
+/* Eight goals are told, and of more how many there are. */
+static void goals_that_are_not_open_are_told(void **state) {
+    (void)state;
+    for (int n = 1; n <= 10; n++) {
+        lud_text goals = {0}, expected = {0};
+        for (int g = 0; g < n; g++) lud_text_append(&goals, "%s{cell: [1, 1]}", g ? ", " : "goals=[");
+        lud_text_append(&goals, "]");
+        for (int g = 0; g < n && g < 8; g++)
+            lud_text_append(&expected, "%sbe at (1, 1)", g ? ", " : "Its goals: ");
+        if (n > 8) lud_text_append(&expected, ", ... (%d in all)", n);
+        lud_text_append(&expected, ". The state: ");
+        lud_scenario *scenario = open_room(goals.bytes);
+        lud_empo_layout layout;
+        lud_error error = {0};
+        uint8_t *start = calloc(1, scenario->model->layout.state_bytes);
+        assert_int_equal(lud_empo_layout_find(scenario->model, &layout, &error), LUD_OK);
+        scenario->model->world->reset(scenario->model, (lud_range){.n = 1, .tick = &(uint32_t){0}}, start);
+        assert_int_equal(lud_empo_no_open_goal(scenario->model, &layout, 0, start, &error), LUD_ERROR_INPUT);
+        if (!strstr(error.text, expected.bytes)) fail_msg("'%s' is not in '%s'", expected.bytes, error.text);
+        free(start);
+        lud_text_free(&goals);
+        lud_text_free(&expected);
+        lud_scenario_destroy(scenario);
+    }
+}
+
 static void a_world_that_is_over_at_once(void **state) {
     (void)state;
     table_model *m = table_world_random(3, 1, 1, 2, 3, 4, false);
@@ -180,6 +246,8 @@ int main(void) {
         cmocka_unit_test(a_handed_transition_larger_than_the_memory),
         cmocka_unit_test(a_persons_transition_larger_than_the_memory),
         cmocka_unit_test(more_starts_than_states),
+        cmocka_unit_test(goals_without_weight_are_none),
+        cmocka_unit_test(goals_that_are_not_open_are_told),
         cmocka_unit_test(a_world_that_is_over_at_once),
         cmocka_unit_test(a_policy_without_probabilities),
     };
