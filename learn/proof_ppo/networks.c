@@ -45,6 +45,14 @@ static int body(lud_nn *nn, const lud_proof_net_options *o, int x, const char *n
     return x;
 }
 
+int64_t lud_proof_net_weights(const lud_proof_net *net) {
+    const lud_parameters *p = net->parameters;
+    int64_t n = 0;
+    for (int i = 0; i < p->n; i++)
+        if (!strncmp(p->items[i].name, "policy.", strlen("policy."))) n += p->items[i].n;
+    return n;
+}
+
 int lud_proof_net_sees(const lud_proof_net *net) {
     const bool order =
         net->options.states == LUD_PROOF_STATE_CONCAT || net->options.states == LUD_PROOF_STATE_RNN;

@@ -122,6 +122,8 @@ void lud_proof_net_add_up(lud_proof_net *net);
 /* Multiply-adds of matrix products in a forward run of the loaded chunk. */
 double lud_proof_net_multiply_adds(const lud_proof_net *net);
 
+/* Weights that a state passes through on its way to its head. */
+int64_t lud_proof_net_weights(const lud_proof_net *net);
 /* What the network sees of a state (LUD_PROOF_SEES_...): what decisions for it must be created with. */
 int lud_proof_net_sees(const lud_proof_net *net);
 

@@ -513,6 +513,18 @@ static lud_status work(lud_prover *p, const question *q, int64_t most, int64_t *
     return LUD_OK;
 }
 
+void lud_prover_limit_work(lud_prover *prover, int64_t max_work) {
+    prover->options.max_work = max_work;
+}
+
+int64_t lud_prover_work(const lud_prover *prover) {
+    return prover->work;
+}
+
+bool lud_prover_is_full(const lud_prover *prover) {
+    return prover->options.max_atoms > 0 && prover->n_atoms >= prover->options.max_atoms;
+}
+
 lud_status lud_prover_ask(lud_prover *prover, const lud_proof_atom *goal, lud_prover_answer *answer,
                           lud_error *error) {
     question q = make_question(prover, goal);

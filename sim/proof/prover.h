@@ -30,6 +30,14 @@ lud_status lud_prover_create(const lud_proof_base *base, const lud_prover_option
                              lud_prover **prover, lud_error *error);
 void lud_prover_destroy(lud_prover *prover);
 
+/* From now on another limit of candidate matches, 0: none. A question that met it goes on where it was when
+ * it is asked again. */
+void lud_prover_limit_work(lud_prover *prover, int64_t max_work);
+/* Candidate matches that the last question tried, counted where they are limited; and whether there is no
+ * room for more derived atoms. */
+int64_t lud_prover_work(const lud_prover *prover);
+bool lud_prover_is_full(const lud_prover *prover);
+
 /* Whether the goal (with variables: any instance of it) follows. Stops as soon as it is known. */
 lud_status lud_prover_ask(lud_prover *prover, const lud_proof_atom *goal, lud_prover_answer *answer,
                           lud_error *error);

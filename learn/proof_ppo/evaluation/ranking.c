@@ -33,6 +33,7 @@ struct lud_proof_ranker {
     int32_t n_modes, max_queries;
     int n_shares;
     bool play_all;                            /* also what the exact prover refutes, and to the end */
+    lud_proof_refuter refuter;                /* what it has derived serves all rankings */
     lud_proof_remembered remembered, nothing; /* heads of states, and none */
     bool forgetful;                           /* keep none */
     lud_proof_atom *candidates;               /* [max_queries][1 + n_modes * width] */
@@ -56,6 +57,7 @@ static lud_status open_player(lud_proof_ranker *r, int n_threads, lud_error *err
     const lud_proof_rank_options *o = &r->options;
     const int32_t n_slots = (int32_t)o->n_slots;
     if (!r->net) return LUD_OK;
+    LUD_TRY(lud_proof_refuter_create(r->model->base, &r->refuter, error));
     const bool on_cpu = r->net->parameters->device->backend->host_memory;
     LUD_TRY(lud_proof_remembered_create(r->net->width, on_cpu ? REMEMBERED_BYTES : 0, &r->remembered, error));
     if (o->best_first > 0)
@@ -120,6 +122,7 @@ void lud_proof_ranker_destroy(lud_proof_ranker *r) {
     lud_proof_beam_destroy(r->beam);
     lud_proof_best_first_destroy(r->best_first);
     lud_proof_decisions_free(&r->decisions);
+    lud_proof_refuter_free(&r->refuter);
     lud_proof_remembered_free(&r->remembered);
     lud_arrays_free(&r->arrays);
     free(r);
@@ -470,17 +473,26 @@ static int corrupted_argument(const lud_proof_ranker *r, const lud_proof_atom *q
     return argument;
 }
 
+/* What playing the candidates of query q in one mode costs, in matches of the exact prover: a guess by the
+ * path of its true triple. */
+static int64_t cost_of_playing(const lud_proof_ranker *r, int32_t q) {
+    enum { STATES_A_STEP = 8 };
+    const int32_t length = r->played[q * (1 + r->n_modes * r->width)].length;
+    return (int64_t)r->width * (1 + length) * STATES_A_STEP *
+           lud_proof_refuter_worth(lud_proof_net_weights(r->net));
+}
+
 /* Adds the candidates of query q whose ranks are open to place[n]. Settled are those without a proof that
  * rank the same however they fail: they lose against the true triple, which has been played, or have the
  * score of all failures. */
-static lud_status choose_candidates(lud_proof_ranker *r, lud_proof_refuter *refuter, int32_t q, int32_t *n,
-                                    lud_error *error) {
+static lud_status choose_candidates(lud_proof_ranker *r, int32_t q, int32_t *n, lud_error *error) {
     const int32_t first = q * (1 + r->n_modes * r->width);
     const lud_proof_atom *query = &r->candidates[first];
     const lud_proof_found failure = best_failure(r);
     const double true_score = score_of(r, (size_t)first);
     /* where most probable paths are followed, those that cannot be proved need not go on to their end */
     const bool leaves = r->batch && r->options.score == LUD_PROOF_SCORE_PATH;
+    const int64_t worth = cost_of_playing(r, q);
     int asked = -1; /* about this argument */
     for (int32_t i = first + 1; i <= first + r->n_modes * r->width; i++) {
         const lud_proof_atom *candidate = &r->candidates[i];
@@ -488,8 +500,8 @@ static lud_status choose_candidates(lud_proof_ranker *r, lud_proof_refuter *refu
         const bool matters = failures_differ(r) && !(score_with(r, (size_t)i, &failure) < true_score);
         const int argument = corrupted_argument(r, query, candidate);
         if ((leaves || !matters) && !r->play_all && argument != asked)
-            LUD_TRY(lud_proof_refuter_ask(refuter, query, asked = argument, error));
-        r->refuted[i] = argument == asked && lud_proof_refutes(refuter, candidate->terms[argument]);
+            LUD_TRY(lud_proof_refuter_ask(&r->refuter, query, asked = argument, worth, error));
+        r->refuted[i] = argument == asked && lud_proof_refutes(&r->refuter, candidate->terms[argument]);
         if (!matters && r->refuted[i])
             r->played[i] = failure;
         else
@@ -499,7 +511,7 @@ static lud_status choose_candidates(lud_proof_ranker *r, lud_proof_refuter *refu
 }
 
 /* Plays the true triples of m queries, then those of their corruptions whose ranks that leaves open. */
-static lud_status play_queries(lud_proof_ranker *r, lud_proof_refuter *refuter, int32_t m, lud_error *error) {
+static lud_status play_queries(lud_proof_ranker *r, int32_t m, lud_error *error) {
     const int32_t a_query = 1 + r->n_modes * r->width;
     const double part = r->part, part_after = r->part_after;
     int32_t n = 0;
@@ -509,10 +521,11 @@ static lud_status play_queries(lud_proof_ranker *r, lud_proof_refuter *refuter, 
     r->part_after = part + (part_after - part) / a_query;
     memset(r->refuted, 0, (size_t)m * (size_t)a_query);
     LUD_TRY(play_chosen(r, n, error));
+    for (int32_t q = 0; q < m; q++) lud_proof_refuter_allow(&r->refuter, r->n_modes * cost_of_playing(r, q));
     n = 0;
     for (int32_t q = 0; q < m; q++) {
         LUD_TRY(lud_ranks_agree(ranks_of(r), lud_interrupt_check(error), error));
-        LUD_TRY(choose_candidates(r, refuter, q, &n, error));
+        LUD_TRY(choose_candidates(r, q, &n, error));
     }
     r->part = r->part_after;
     r->part_after = part_after;
@@ -522,9 +535,8 @@ static lud_status play_queries(lud_proof_ranker *r, lud_proof_refuter *refuter, 
 lud_status lud_proof_rank(lud_proof_ranker *r, lud_proof_pool pool, int32_t first, int32_t n,
                           lud_proof_ranking_query *out, lud_error *error) {
     const int32_t a_query = 1 + r->n_modes * r->width;
-    lud_proof_refuter refuter;
+    lud_status status = LUD_OK;
     lud_proof_remembered_forget(&r->remembered);
-    lud_status status = lud_proof_refuter_create(r->model->base, &refuter, error);
     for (int32_t done = 0; done < n && !status;) {
         const int32_t m = n - done < r->max_queries ? n - done : r->max_queries;
         for (int32_t q = 0; q < m; q++)
@@ -532,7 +544,7 @@ lud_status lud_proof_rank(lud_proof_ranker *r, lud_proof_pool pool, int32_t firs
                             r->candidates + (size_t)q * (size_t)a_query);
         r->part = r->part_begin + (r->part_end - r->part_begin) * done / n;
         r->part_after = r->part_begin + (r->part_end - r->part_begin) * (done + m) / n;
-        status = play_queries(r, &refuter, m, error);
+        status = play_queries(r, m, error);
         for (int32_t q = 0; q < m && !status; q++) {
             const size_t at = (size_t)q * (size_t)a_query;
             lud_proof_ranking_query *result = &out[done + q];
@@ -544,7 +556,6 @@ lud_status lud_proof_rank(lud_proof_ranker *r, lud_proof_pool pool, int32_t firs
         }
         done += m;
     }
-    lud_proof_refuter_free(&refuter);
     return status;
 }
 

@@ -10,6 +10,7 @@
 #include <cmocka.h>
 
 #include "effort.h"
+#include "learn/proof_ppo/evaluation/refuter.h"
 #include "learn/proof_ppo/proof_ppo.h"
 
 static const char *const graphs[] = {LUDUS_SOURCE_DIR "/scenarios/proof/family_tree.yaml",
@@ -155,10 +156,97 @@ static void new_weights_are_seen(void **state) {
     close_trained(&o);
 }
 
+/* ---- what may be asked of the exact prover ---- */
+
+/* The most matches that a question of a test may cost. */
+enum { PLENTY = 1 << 22 };
+
+/* Asks until the answer is complete. Returns how often it asked; at every time all questions have cost no
+ * more than an eighth of what they are about and half of what was answered. */
+static int ask_until_complete(lud_proof_refuter *r, const lud_proof_atom *query, int argument,
+                              int64_t worth) {
+    lud_error error;
+    int n = 0;
+    for (r->complete = false; !r->complete; n++) {
+        lud_proof_refuter_allow(r, worth);
+        const int64_t credit = r->credit, spent = r->spent;
+        assert_int_equal(lud_proof_refuter_ask(r, query, argument, worth, &error), LUD_OK);
+        /* the match that meets the limit is counted */
+        assert_true(r->spent - spent <= credit + 1);
+        assert_int_equal(r->credit, credit - (r->spent - spent) + (r->complete ? worth / 2 : 0));
+        for (int32_t c = 1; c <= r->base->n_constants && !r->complete; c++)
+            assert_false(lud_proof_refutes(r, c));
+        assert_true(n < 1000000);
+    }
+    return n;
+}
+
+/* Questions cost a part of what playing would cost and of what they saved: with little at a time an answer
+ * comes after many, since nothing that was derived is lost, and it is the answer of those that may cost what
+ * they like. Every true triple is possible. */
+static void questions_are_paid_for(void **state) {
+    (void)state;
+    opened o = {0};
+    lud_error error = {0};
+    if (lud_scenario_load(graphs[0], NULL, 0, &o.scenario, &error)) fail_msg("%s", error.text);
+    const lud_proof_model *model = (const lud_proof_model *)(const void *)o.scenario->model;
+    const lud_proof_pool test = model->pools[LUD_PROOF_TEST];
+    lud_proof_refuter rich, poor, none;
+    assert_int_equal(lud_proof_refuter_create(model->base, &rich, &error), LUD_OK);
+    assert_int_equal(lud_proof_refuter_create(model->base, &poor, &error), LUD_OK);
+    assert_int_equal(lud_proof_refuter_create(model->base, &none, &error), LUD_OK);
+    int most = 0;
+    int64_t refuted = 0;
+    for (int q = 0; q < 6; q++)
+        for (int argument = 0; argument < 2; argument++) {
+            const lud_proof_atom *query = &test.atoms[q];
+            assert_int_equal(ask_until_complete(&rich, query, argument, PLENTY), 1);
+            const int n = ask_until_complete(&poor, query, argument, 800);
+            if (n > most) most = n;
+            for (int32_t c = 1; c <= model->base->n_constants; c++) {
+                assert_int_equal(lud_proof_refutes(&poor, c), lud_proof_refutes(&rich, c));
+                refuted += lud_proof_refutes(&rich, c);
+            }
+            if (lud_proof_refutes(&rich, query->terms[argument])) { /* then it does not follow at all */
+                lud_prover_answer answer;
+                assert_int_equal(lud_prover_answer_query(model->base, query, lud_prover_effort_to_solve,
+                                                         &answer, NULL, &error),
+                                 LUD_OK);
+                assert_int_equal(answer, LUD_PROVER_REFUTED);
+            }
+            lud_proof_refuter_allow(&none, 7);
+            assert_int_equal(lud_proof_refuter_ask(&none, query, argument, 1000, &error), LUD_OK);
+            assert_true(none.spent == 0 && !none.complete);
+        }
+    assert_true(most > 10 && refuted > 0);
+    assert_true(rich.spent >= poor.spent / 2 && poor.spent >= rich.spent / 2);
+    lud_proof_refuter_free(&rich);
+    lud_proof_refuter_free(&poor);
+    lud_proof_refuter_free(&none);
+    lud_scenario_destroy(o.scenario);
+}
+
+/* A wider network is dearer to ask, so that more may be asked of the prover. */
+static void a_state_is_worth_its_weights(void **state) {
+    (void)state;
+    assert_int_equal(lud_proof_refuter_worth(0), 40);
+    assert_int_equal(lud_proof_refuter_worth(2500000), 1040);
+    opened o = open_trained(graphs[0], networks[1]);
+    /* the goals of a state side by side, each its predicate and two arguments of 24 numbers */
+    const lud_proof_net *net = lud_proof_ppo_net(o.learner, false);
+    const int64_t in = lud_proof_ppo_model(o.learner)->limits.max_goals * 3 * 24;
+    const int64_t layers = (in + 1) * 48 + 2 * 48 + (48 + 1) * 48 + 2 * 48,
+                  head = (48 + 1) * 48 + (48 + 1) * 24;
+    assert_int_equal(lud_proof_net_weights(net), layers + head);
+    close_trained(&o);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(fast_ranks_are_plain_ranks),
         cmocka_unit_test(new_weights_are_seen),
+        cmocka_unit_test(questions_are_paid_for),
+        cmocka_unit_test(a_state_is_worth_its_weights),
     };
     return cmocka_run_group_tests_name("ranking", tests, NULL, NULL);
 }
