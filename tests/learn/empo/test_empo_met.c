@@ -104,8 +104,13 @@ static void what_is_closed_is_exact(void **state) {
     const int64_t most = 200000;
     assert_int_equal(lud_empo_met_close(met, r.scenario->model, 1, most, NULL, &closed, &error), LUD_OK);
     assert_true(closed && lud_empo_met_complete(met));
+    int64_t n_new;
+    (void)lud_empo_met_new(met, &n_new);
+    assert_int_equal(n_new, 0); /* nobody has to be shown what is all known */
     assert_exact(r.learner, met);
     const int64_t all = lud_empo_met_get(met).expanded;
+    assert_int_equal(lud_empo_met_forget(met, &error), LUD_OK);
+    assert_false(lud_empo_met_complete(met)); /* no longer */
     lud_empo_met_destroy(met);
     /* as many as there are, and one too few; that much is done is said on the way */
     for (int few = 0; few < 2; few++) {
@@ -260,67 +265,92 @@ static lud_empo_met *expanded_of(const support_empo *r, int64_t most) {
     return met;
 }
 
-/* Somebody acted in some of twenty expanded states, later in those that were met sooner: the ten that stay
- * expanded are these, the last ones first, and of the others those that were expanded last. All that stand
- * there are worth what they were, and nothing that was known of them is lost. */
+/* Of so many states, each expanded, the half that is to stay so: those that somebody acted in last, and among
+ * those of whom that is equally long ago those that were expanded last. */
+static void choose_half(int n, const int *acted_in, bool *stays) {
+    for (int left = n / 2; left > 0; left--) {
+        int best = -1;
+        for (int i = 0; i < n; i++)
+            if (!stays[i] && (best < 0 || acted_in[i] >= acted_in[best])) best = i;
+        stays[best] = true;
+    }
+}
+
+/* The half of the expanded states that nobody acted in for longest lose their successors, again and again.
+ * All that stand there are worth what they were, and nothing that was known of them is lost. */
 static void what_was_seen_last_stays(void **state) {
     (void)state;
-    enum { N = 20, HALF = 10 };
+    enum { N = 24 };
     support_empo r;
     support_empo_open(&r, support_empo_crowd, bounded, 0, NULL);
     const size_t bytes = r.scenario->model->layout.state_bytes,
                  stride = (size_t)r.learner->features.layout.n_goals + 1;
-    for (int seen = 0; seen <= N; seen += 5) {
+    for (int seen = 0; seen <= N; seen += 6) {
         lud_error error = {0};
         lud_empo_met *met = expanded_of(&r, N);
-        for (int i = seen - 1; i >= 0; i--)
-            for (int k = 0; k <= i % 3; k++) lud_empo_met_visit_node(met, lud_empo_met_expanded_at(met, i));
+        int acted_in[N] = {0}, times = 0;
+        for (int i = 0; i < seen; i++) {
+            const int which = (7 * i + 3) % N;
+            for (int k = 0; k <= i % 3; k++)
+                lud_empo_met_visit_node(met, lud_empo_met_expanded_at(met, which));
+            acted_in[which] = ++times;
+        }
         const int64_t n = lud_empo_met_get(met).n;
         const int levels = lud_empo_met_levels(met);
         uint8_t *states = calloc((size_t)n, bytes);
         double *rows = calloc((size_t)n * (size_t)levels * stride, sizeof *rows),
                *row = calloc(stride, sizeof *row);
-        int *highest = calloc((size_t)n, sizeof *highest);
+        int *highest = calloc((size_t)n, sizeof *highest), *expanded = calloc((size_t)n, sizeof *expanded);
         uint32_t *visits = calloc((size_t)n, sizeof *visits);
-        bool *was_expanded = calloc((size_t)n, sizeof *was_expanded);
-        bool *stays = calloc((size_t)n, sizeof *stays);
         for (int64_t i = 0; i < n; i++) {
             memcpy(states + (size_t)i * bytes, lud_empo_met_bytes_of(met, i), bytes);
             for (int l = 0; l < levels; l++)
                 lud_empo_met_row(met, i, l, rows + ((size_t)i * (size_t)levels + (size_t)l) * stride);
             highest[i] = lud_empo_met_highest(met, i);
             visits[i] = lud_empo_met_visits(met, i);
-            was_expanded[i] = lud_empo_met_expanded(met, i);
+            expanded[i] = -1; /* place among those that are */
         }
-        for (int i = 0; i < N; i++) {
-            const bool acted_in = i < (seen < HALF ? seen : HALF), late = i >= N - (HALF - seen);
-            stays[lud_empo_met_expanded_at(met, i)] = acted_in || (i >= seen && late);
-        }
-        assert_int_equal(lud_empo_met_forget(met, &error), LUD_OK);
-        assert_int_equal(lud_empo_met_get(met).expanded, HALF);
-        assert_int_equal(lud_empo_met_get(met).forgotten, HALF);
-        int64_t there = 0, terminal = 0;
-        for (int64_t i = 0; i < n; i++) {
-            const int64_t now = lud_empo_met_find(met, states + (size_t)i * bytes);
-            if (now == LUD_EMPO_UNMET) {
-                assert_false(stays[i]);
-                continue;
+        for (int i = 0; i < N; i++) expanded[lud_empo_met_expanded_at(met, i)] = i;
+        int n_expanded = N;
+        for (int round = 0; round < 3; round++) {
+            bool stays[N] = {0};
+            choose_half(n_expanded, acted_in, stays);
+            assert_int_equal(lud_empo_met_forget(met, &error), LUD_OK);
+            assert_int_equal(lud_empo_met_get(met).expanded, n_expanded / 2);
+            assert_int_equal(lud_empo_met_get(met).forgotten, N - n_expanded / 2);
+            int64_t there = 0, terminal = 0;
+            for (int64_t i = 0; i < n; i++) {
+                const int64_t now = lud_empo_met_find(met, states + (size_t)i * bytes);
+                const bool stays_expanded = expanded[i] >= 0 && stays[expanded[i]];
+                if (now == LUD_EMPO_UNMET) {
+                    assert_false(stays_expanded);
+                    expanded[i] = -1;
+                    continue;
+                }
+                there++;
+                terminal += lud_empo_met_terminal(met, now);
+                assert_int_equal(lud_empo_met_expanded(met, now), stays_expanded);
+                if (expanded[i] >= 0) assert_true(lud_empo_met_sure(met, now));
+                assert_int_equal(lud_empo_met_highest(met, now), highest[i]);
+                assert_int_equal(lud_empo_met_visits(met, now), visits[i]);
+                for (int l = 0; l < levels; l++) {
+                    lud_empo_met_row(met, now, l, row);
+                    assert_memory_equal(row, rows + ((size_t)i * (size_t)levels + (size_t)l) * stride,
+                                        stride * sizeof *row);
+                }
             }
-            there++;
-            terminal += lud_empo_met_terminal(met, now);
-            assert_int_equal(lud_empo_met_expanded(met, now), stays[i]);
-            if (was_expanded[i]) assert_true(lud_empo_met_sure(met, now));
-            assert_int_equal(lud_empo_met_highest(met, now), highest[i]);
-            assert_int_equal(lud_empo_met_visits(met, now), visits[i]);
-            for (int l = 0; l < levels; l++) {
-                lud_empo_met_row(met, now, l, row);
-                assert_memory_equal(row, rows + ((size_t)i * (size_t)levels + (size_t)l) * stride,
-                                    stride * sizeof *row);
+            assert_true(there == lud_empo_met_get(met).n && terminal == lud_empo_met_get(met).terminal);
+            assert_swept(met);
+            int kept = 0, place[N];
+            for (int i = 0; i < n_expanded; i++) {
+                place[i] = stays[i] ? kept : -1;
+                if (stays[i]) acted_in[kept++] = acted_in[i];
             }
+            for (int64_t i = 0; i < n; i++)
+                if (expanded[i] >= 0) expanded[i] = place[expanded[i]];
+            n_expanded = kept;
         }
-        assert_true(there == lud_empo_met_get(met).n && terminal == lud_empo_met_get(met).terminal);
-        assert_swept(met);
-        LUD_FREE(states, rows, row, highest, visits, was_expanded, stays);
+        LUD_FREE(states, rows, row, highest, expanded, visits);
         lud_empo_met_destroy(met);
     }
     support_empo_close(&r);
