@@ -248,7 +248,7 @@ static void memory_is_bounded(void **state) {
     support_empo_close(&r);
 }
 
-/* A table of so many expanded states, in the order in which they were met; computed. */
+/* A table of so many expanded states, in no order; computed. */
 static lud_empo_met *expanded_of(const support_empo *r, int64_t most) {
     lud_empo_met *met = met_of(r, 16 << 20);
     const lud_model *model = r->scenario->model;
@@ -257,9 +257,11 @@ static lud_empo_met *expanded_of(const support_empo *r, int64_t most) {
     lud_error error = {0};
     model->world->reset(model, (lud_range){.seed = 1, .n = 1, .tick = &(uint32_t){0}}, start);
     assert_int_equal(lud_empo_met_add(met, start, &node, &error), LUD_OK);
-    for (; lud_empo_met_get(met).expanded < most; node++)
-        if (!lud_empo_met_terminal(met, node))
-            assert_int_equal(lud_empo_met_expand(met, node, &error), LUD_OK);
+    for (uint32_t i = 0; lud_empo_met_get(met).expanded < most; i++) {
+        node = random_below(i, (uint32_t)lud_empo_met_get(met).n);
+        if (lud_empo_met_expanded(met, node) || lud_empo_met_terminal(met, node)) continue;
+        assert_int_equal(lud_empo_met_expand(met, node, &error), LUD_OK);
+    }
     sweep(met, 0);
     free(start);
     return met;
@@ -371,13 +373,18 @@ static void what_is_said_at_one_level_counts_at_all(void **state) {
     double *row = calloc((size_t)goals + 1, sizeof *row),
            *before = calloc((size_t)(n_knots * (goals + 1)), sizeof *before),
            *credit = calloc((size_t)goals + 1, sizeof *credit), *exact = calloc((size_t)goals, sizeof *exact);
-    float *v_h_e = calloc((size_t)goals, sizeof *v_h_e);
-    int looked_at = 0;
+    float *v_h_e = calloc((size_t)(n_knots * goals), sizeof *v_h_e),
+          *v_rs = calloc((size_t)n_knots, sizeof *v_rs);
+    int looked_at = 0, limited = 0;
     for (int64_t node = 0; node < lud_empo_met_get(met).n; node++) {
         if (lud_empo_met_sure(met, node)) continue;
         for (int k = 0; k < n_knots; k++) {
             const int level = knots[k];
             const float v_r = k % 2 ? -0.5f : -80.0f;
+            /* nearly nothing at first and very much at last */
+            for (int j = 0; j < n_knots; j++) v_rs[j] = -(float)pow(10, j - 3);
+            for (int j = 0; j < n_knots * goals; j++) v_h_e[j] = 0.3f;
+            if (node % 2) lud_empo_met_set(met, node, v_h_e, v_rs);
             for (int g = 0; g < goals; g++) v_h_e[g] = g % 3 == 0 ? 0.9f : g % 3 == 1 ? 0.05f : 1.5f;
             for (int g = 0; g < goals; g++) exact[g] = fmin((double)v_h_e[g], 1.0);
             for (int j = 0; j < n_knots; j++) lud_empo_met_row(met, node, knots[j], before + j * (goals + 1));
@@ -396,12 +403,13 @@ static void what_is_said_at_one_level_counts_at_all(void **state) {
                 const double most = fabs(credit[goals]) * fmax(1.0, (double)knots[j] / level),
                              expected = fmax(old[goals] * credit[goals] / here[goals], -most);
                 assert_true(fabs(row[goals] - expected) <= 1e-4 * fabs(expected));
+                limited += expected == -most && most > fabs(credit[goals]);
             }
             looked_at++;
         }
     }
-    assert_true(looked_at > 20);
-    LUD_FREE(row, before, credit, exact, v_h_e);
+    assert_true(looked_at > 20 && limited > 20);
+    LUD_FREE(row, before, credit, exact, v_h_e, v_rs);
     lud_empo_met_destroy(met);
     support_empo_close(&r);
 }
