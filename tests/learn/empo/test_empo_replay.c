@@ -258,8 +258,102 @@ static void ways_end(void **state) {
     close_bed(&b);
 }
 
+/* A transition of so many words without successors, which takes the same room each time. */
+static bool push(lud_empo_replay *r, int64_t number) {
+    static const int32_t words[64];
+    const int32_t offsets[2] = {0, 0};
+    const lud_empo_transition t = {
+        .inserted = number, .next = -1, .state = words, .goals = words, .offsets = offsets};
+    const int64_t before = lud_empo_replay_count(r);
+    const bool fits = lud_empo_replay_fits(r, &t);
+    const bool pushed = lud_empo_replay_push(r, &t);
+    /* it fits where nothing has to go for it */
+    assert_int_equal(fits, pushed && lud_empo_replay_count(r) == before + 1);
+    return pushed;
+}
+
+/* A memory of so many bytes as three transitions take holds three, one byte less and it holds two, one
+ * transition and it holds one; whatever comes, only as many go as there has to be room for, and those that
+ * came first. Room for fewer than are waited for is told once that has become plain, when bytes were short
+ * four times for each that it holds. */
+static void memory_is_used_to_the_last_byte(void **state) {
+    (void)state;
+    for (int words = 1; words <= 8; words++) {
+        lud_empo_replay *r = lud_empo_replay_create(100, 1 << 16, words, 1, 1, 0);
+        assert_true(push(r, 0));
+        const size_t each = (size_t)lud_empo_replay_mean_bytes(r);
+        assert_true(each % 8 == 0 && each > 0);
+        lud_empo_replay_destroy(r);
+        const struct {
+            size_t bytes;
+            int64_t holds;
+        } cases[] = {{3 * each, 3}, {3 * each - 1, 2}, {each, 1}, {each + 7, 1}, {each - 1, 0}};
+        for (size_t c = 0; c < sizeof cases / sizeof *cases; c++) {
+            const int64_t holds = cases[c].holds;
+            r = lud_empo_replay_create(100, cases[c].bytes, words, 1, 1, 0);
+            for (int64_t i = 0; i < 20; i++) {
+                assert_int_equal(push(r, i), holds > 0);
+                const int64_t n = i + 1 < holds ? i + 1 : holds;
+                assert_int_equal(lud_empo_replay_count(r), n);
+                for (int64_t k = 0; k < n; k++)
+                    assert_int_equal(lud_empo_replay_get(r, k).inserted, i + 1 - n + k);
+                const bool short_of = holds > 0 && i + 1 - holds > 4 * holds;
+                lud_error error = {0};
+                assert_int_equal(lud_empo_replay_check_room(r, holds, &error), LUD_OK);
+                assert_int_equal(lud_empo_replay_check_room(r, holds + 1, &error),
+                                 short_of ? LUD_ERROR_LIMIT : LUD_OK);
+            }
+            lud_empo_replay_destroy(r);
+        }
+    }
+    /* places run out as bytes do, but that is nobody's fault */
+    lud_empo_replay *r = lud_empo_replay_create(2, 1 << 16, 4, 1, 1, 0);
+    for (int64_t i = 0; i < 40; i++) assert_true(push(r, i));
+    assert_int_equal(lud_empo_replay_count(r), 2);
+    assert_int_equal(lud_empo_replay_check_room(r, 3, NULL), LUD_OK);
+    lud_empo_replay_clear(r);
+    assert_true(lud_empo_replay_count(r) == 0 && lud_empo_replay_mean_bytes(r) == 0);
+    lud_empo_replay_destroy(r);
+}
+
+/* What comes once a memory was emptied, or after it has run full, is read again from a checkpoint as it was;
+ * one that is just full too. */
+static void full_memories_are_read_again(void **state) {
+    (void)state;
+    for (int many = 0; many <= 9; many++) {
+        lud_error error = {0};
+        lud_empo_replay *one = lud_empo_replay_create(4, 1 << 16, 4, 1, 1, 0);
+        assert_true(push(one, 0));
+        const size_t each = (size_t)lud_empo_replay_mean_bytes(one);
+        lud_empo_replay_destroy(one);
+        for (int k = 0; k < 2; k++) { /* places are short, or bytes */
+            lud_empo_replay *written = lud_empo_replay_create(k ? 3 : 9, k ? 1 << 16 : 3 * each, 4, 1, 1, 0),
+                            *read = lud_empo_replay_create(k ? 3 : 9, k ? 1 << 16 : 3 * each, 4, 1, 1, 0);
+            for (int64_t i = 0; i < many; i++) assert_true(push(written, i));
+            lud_checkpoint *saved = lud_checkpoint_create();
+            lud_empo_replay_visit(written, NULL, "r.", saved);
+            if (lud_checkpoint_write(saved, support_empo_path, &error)) fail_msg("%s", error.text);
+            lud_checkpoint_destroy(saved);
+            if (lud_checkpoint_open(support_empo_path, &saved, &error)) fail_msg("%s", error.text);
+            lud_empo_replay_visit(read, NULL, "r.", saved);
+            if (lud_checkpoint_status(saved, &error)) fail_msg("%d: %s", many, error.text);
+            lud_checkpoint_destroy(saved);
+            assert_int_equal(remove(support_empo_path), 0);
+            for (int64_t i = many; i < many + 5; i++) assert_true(push(written, i) && push(read, i));
+            assert_int_equal(lud_empo_replay_count(read), lud_empo_replay_count(written));
+            for (int64_t i = 0; i < lud_empo_replay_count(read); i++)
+                assert_int_equal(lud_empo_replay_get(read, i).inserted,
+                                 lud_empo_replay_get(written, i).inserted);
+            lud_empo_replay_destroy(written);
+            lud_empo_replay_destroy(read);
+        }
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(ways_end), cmocka_unit_test(transitions_are_checked),
-                                       cmocka_unit_test(trajectories_are_checked)};
+                                       cmocka_unit_test(trajectories_are_checked),
+                                       cmocka_unit_test(memory_is_used_to_the_last_byte),
+                                       cmocka_unit_test(full_memories_are_read_again)};
     return cmocka_run_group_tests(tests, support_empo_make_folder, support_empo_remove_folder);
 }
