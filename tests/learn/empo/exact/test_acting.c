@@ -201,19 +201,26 @@ static void what_is_done_is_as_likely_as_told(void **context) {
     uint32_t *tick = calloc((size_t)n, sizeof *tick);
     int32_t *actions = malloc((size_t)n * AGENTS * sizeof *actions);
     float *log_prob = malloc((size_t)n * AGENTS * sizeof *log_prob);
-    const lud_act act = {.model = &s.m->base,
-                         .range = {.seed = 3, .n = n, .tick = tick},
-                         .states = s.space->states,
-                         .agents = (const int[]){0, 1, 2},
-                         .n_agents_acting = AGENTS,
-                         .discrete = actions,
-                         .log_prob = log_prob};
+    lud_act act = {.model = &s.m->base,
+                   .range = {.seed = 3, .n = n, .tick = tick},
+                   .states = s.space->states,
+                   .agents = (const int[]){0, 1, 2},
+                   .n_agents_acting = AGENTS,
+                   .discrete = actions,
+                   .log_prob = log_prob};
     policy->kind->act(policy, &act);
     for (int i = 0; i < n * AGENTS; i++) {
         double p[TABLE_MAX_ACTIONS];
         assert_true(lud_policy_distribution(policy, s.space->states + 2 * (i / AGENTS), i % AGENTS, -1, p));
         assert_true(fabs(exp((double)log_prob[i]) - p[actions[i]]) < 1e-6);
     }
+    /* whoever does not ask what is done is told the same */
+    float *again = malloc((size_t)n * AGENTS * sizeof *again);
+    act.discrete = NULL;
+    act.log_prob = again;
+    policy->kind->act(policy, &act);
+    assert_memory_equal(again, log_prob, (size_t)n * AGENTS * sizeof *again);
+    free(again);
     free(tick);
     free(actions);
     free(log_prob);
