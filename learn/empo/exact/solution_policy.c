@@ -1,5 +1,6 @@
 #include "learn/empo/exact/solution_policy.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -30,14 +31,16 @@ static const double *record_of(const solution_policy *p, const uint8_t *state) {
 }
 
 void lud_empo_act_jointly(const lud_empo_layout *layout, const lud_act *act, int e, int agent,
-                          const double *pi_r) {
+                          const double *pi_r, const double *own) {
     int32_t robots[LUD_EMPO_MAX_AGENTS];
-    if (!act->discrete) return;
+    if (!act->discrete && !act->log_prob) return;
     const lud_random_key key = {act->range.seed, act->range.first_environment + (uint32_t)e};
     const lud_words w = lud_draw(key, act->range.tick[e], UINT32_MAX, LUD_PURPOSE_ACTION, 0);
     const int drawn = lud_empo_draw(pi_r, layout->n_robot_actions, lud_unit53(w.v[0], w.v[1]));
     lud_empo_robot_decode(layout, act->model, drawn, robots);
-    act->discrete[(size_t)e * (size_t)act->model->layout.n_agents + (size_t)agent] = robots[agent];
+    const size_t at = (size_t)e * (size_t)act->model->layout.n_agents + (size_t)agent;
+    if (act->discrete) act->discrete[at] = robots[agent];
+    if (act->log_prob) act->log_prob[at] = (float)log(own[robots[agent]]);
 }
 
 /* A person's choices for its goal, or over all its goals; a robot's part of the joint choices. */
@@ -76,7 +79,7 @@ static void act_in_environment(solution_policy *p, const lud_act *act, int e) {
         (void)distribution(&p->base, state, agent, goal, own);
         lud_policy_choose(act, e, slot, own);
         if (record && lud_empo_person_of(&p->layout, agent) < 0)
-            lud_empo_act_jointly(&p->layout, act, e, agent, record + p->layout.pi_r);
+            lud_empo_act_jointly(&p->layout, act, e, agent, record + p->layout.pi_r, own);
     }
 }
 

@@ -11,6 +11,7 @@
 lud_status lud_empo_solution_policy_create(lud_empo_solution *solution, const lud_model *model,
                                            lud_policy **policy, lud_error *error);
 /* For policies that know pi_r[n_robot_actions]: replaces a robot's action in environment e by its part of one
- * joint draw, whose key names no agent, so that every robot finds the same one. */
+ * joint draw, whose key names no agent, so that every robot finds the same one, and its log_prob by that of
+ * what it then does, from its own part of pi_r. */
 void lud_empo_act_jointly(const lud_empo_layout *layout, const lud_act *act, int e, int agent,
-                          const double *pi_r);
+                          const double *pi_r, const double *own);

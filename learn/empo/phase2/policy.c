@@ -98,7 +98,7 @@ static void act_in_environment(learned_policy *p, const lud_act *act, int e) {
         ready = ready || h < 0;
         own_choices(p, state, agent, h, goal, p->distribution);
         lud_policy_choose(act, e, slot, p->distribution);
-        if (h < 0) lud_empo_act_jointly(layout, act, e, agent, p->pi_r);
+        if (h < 0) lud_empo_act_jointly(layout, act, e, agent, p->pi_r, p->distribution);
     }
 }
 

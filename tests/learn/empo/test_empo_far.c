@@ -179,19 +179,14 @@ static void a_promise_is_known_for_an_eighth_of_the_time(void **test) {
     support_empo_close(&r);
 }
 
-/* As many states of a configuration as there is room for are kept as they come, and each of them is drawn. */
-static void all_states_of_a_configuration_are_begun_in(void **test) {
-    (void)test;
-    enum { SHOWN = 12 };
-    support_empo r;
-    support_empo_open(&r, many_things, learner, 0, NULL);
-    const lud_model *model = r.scenario->model;
+/* Shows states of one configuration, the one that everything begins in, until so many different ones were. */
+static void show_some(const support_empo *r, lud_empo_kinds *kinds, uint8_t *shown, int most) {
+    const lud_model *model = r->scenario->model;
     const size_t bytes = model->layout.state_bytes;
-    lud_empo_kinds *kinds = lud_empo_kinds_create(&r.learner->features, 3);
-    uint8_t *shown = calloc(SHOWN, bytes), *state = calloc(1, bytes);
+    uint8_t *state = calloc(1, bytes);
     int n = 0;
     reset(model, state);
-    for (uint32_t i = 0; n < SHOWN; i++) {
+    for (uint32_t i = 0; n < most; i++) {
         bool known = n > 0 && !lud_empo_kinds_act(kinds, state, -3.0); /* another configuration */
         for (int k = 0; k < n; k++) known |= memcmp(shown + (size_t)k * bytes, state, bytes) == 0;
         if (!known) {
@@ -202,11 +197,105 @@ static void all_states_of_a_configuration_are_begun_in(void **test) {
         wander(model, state, i);
     }
     assert_int_equal(lud_empo_kinds_count(kinds), 1);
-    for (int k = 0; k < n; k++) assert_true(is_drawn(kinds, shown + (size_t)k * bytes, bytes, 4000));
+    free(state);
+}
+
+/* How many states of a configuration there is room for. */
+static int room_for_states(lud_empo_kinds *kinds, size_t bytes) {
+    lud_checkpoint *saved = lud_checkpoint_create();
+    lud_empo_kinds_visit(kinds, "", saved);
+    const int room = (int)(lud_checkpoint_find(saved, "kinds.states")->bytes / bytes);
+    lud_checkpoint_destroy(saved);
+    return room;
+}
+
+/* As many states of a configuration as there is room for are kept as they come, and each of them is drawn;
+ * one more takes the place of one of them, but for chance. However many are shown, those of another
+ * configuration stay what they are. */
+static void all_states_of_a_configuration_are_begun_in(void **test) {
+    (void)test;
+    enum { TRIES = 8 };
+    support_empo r;
+    support_empo_open(&r, many_things, learner, 0, NULL);
+    const lud_model *model = r.scenario->model;
+    const size_t bytes = model->layout.state_bytes;
+    lud_empo_kinds *kinds = lud_empo_kinds_create(&r.learner->features, 3);
+    uint8_t *shown = calloc(1000, bytes), *other = calloc(1, bytes);
+    show_some(&r, kinds, shown, 1);
+    const int room = room_for_states(kinds, bytes);
+    assert_in_range(room, 2, 500);
+    lud_empo_kinds_destroy(kinds);
+    kinds = lud_empo_kinds_create(&r.learner->features, 3);
+    show_some(&r, kinds, shown, room);
+    for (int k = 0; k < room; k++) assert_true(is_drawn(kinds, shown + (size_t)k * bytes, bytes, 8000));
+    lud_empo_kinds_destroy(kinds);
+    int stays = 0;
+    for (int seed = 0; seed < TRIES; seed++) {
+        kinds = lud_empo_kinds_create(&r.learner->features, (uint64_t)seed);
+        show_some(&r, kinds, shown, room + 1);
+        stays += is_drawn(kinds, shown + (size_t)room * bytes, bytes, 8000);
+        lud_empo_kinds_destroy(kinds);
+    }
+    assert_true(stays > TRIES / 2);
+    /* another configuration, of one state */
+    kinds = lud_empo_kinds_create(&r.learner->features, 3);
+    show_some(&r, kinds, shown, 1);
+    memcpy(other, shown, bytes);
+    for (uint32_t i = 0; lud_empo_kinds_act(kinds, other, -3.0); i++) wander(model, other, i);
+    lud_empo_kinds_show(kinds, other, -3.0);
+    for (int i = 0; i < 4000; i++) lud_empo_kinds_show(kinds, shown, -3.0);
+    for (uint32_t e = 0; e < 200; e++) {
+        const uint8_t *states[LUD_EMPO_KINDS_DRAWN];
+        int64_t kind[LUD_EMPO_KINDS_DRAWN];
+        const int n = lud_empo_kinds_draw(kinds, (lud_random_key){5, e}, 9, kind, states);
+        for (int i = 0; i < n; i++) assert_memory_equal(states[i], kind[i] ? other : shown, bytes);
+    }
     lud_empo_kinds_destroy(kinds);
     free(shown);
+    free(other);
+    support_empo_close(&r);
+}
+
+/* Where there are as many configurations as can be, a new one takes the place of one that promises less,
+ * never that of one that promises as much or more: all that promise most stay. */
+static void check_places(double worse, double better, double fresh, bool comes) {
+    enum { MORE = 200 };
+    support_empo r;
+    support_empo_open(&r, many_things, learner, 0, NULL);
+    const lud_model *model = r.scenario->model;
+    lud_empo_kinds *kinds = lud_empo_kinds_create(&r.learner->features, 3);
+    uint8_t *state = calloc(1, model->layout.state_bytes);
+    uint32_t i = 0;
+    int64_t most = 0;
+    for (int64_t n = 0, same = 0; same < 100; n++) { /* until there is room for no more */
+        if (n % 500 == 0) reset(model, state);
+        for (int k = 0; k < 8; k++) wander(model, state, i++);
+        const double own = most % 2 ? better : worse;
+        assert_true(n < 400000);
+        if (lud_empo_kinds_act(kinds, state, own)) continue;
+        lud_empo_kinds_show(kinds, state, own);
+        same = lud_empo_kinds_count(kinds) == most ? same + 1 : 0;
+        most = lud_empo_kinds_count(kinds);
+    }
+    for (int n = 0; n < MORE; n++) {
+        do {
+            if (i / 40 % 20 == 0) reset(model, state);
+            for (int k = 0; k < 40; k++) wander(model, state, i++);
+        } while (lud_empo_kinds_act(kinds, state, better));
+        lud_empo_kinds_show(kinds, state, fresh);
+        assert_int_equal(lud_empo_kinds_count(kinds), most);
+        assert_int_equal(lud_empo_kinds_act(kinds, state, fresh), comes);
+    }
+    lud_empo_kinds_destroy(kinds);
     free(state);
     support_empo_close(&r);
+}
+
+static void a_new_configuration_takes_the_place_of_a_worse_one(void **test) {
+    (void)test;
+    check_places(-3.0, -1.0, -2.0, true);
+    check_places(-3.0, -1.0, -1e9, false);
+    check_places(-1.0, -1.0, -1.0, false);
 }
 
 /* Whether configurations can be read again when bytes of a field of theirs are others. */
@@ -388,6 +477,116 @@ static void what_is_asked_for_is_likely(void **test) {
     support_empo_close(&r);
 }
 
+/* What networks say of a state of the table at a level: V_r's part of its row. */
+static double said_of(lud_empo_asker *asker, int64_t node, int level, uint8_t *state) {
+    lud_error error = {0};
+    lud_empo_met_state(asker->met, node, level, state);
+    const uint8_t *const asked[1] = {state};
+    assert_int_equal(lud_empo_ask(asker, 1, asked, &error), LUD_OK);
+    return 0.9 * (double)asker->v_r[0];
+}
+
+/* However many states there are to ask about, each at the rim is worth at every knot what networks say of it
+ * there. What follows a state with one step left is the end, of which nobody is asked; what follows one with
+ * two is asked about; and look-ahead from a state counts those of what follows that have a chance and are not
+ * sure. */
+static void everybody_at_the_rim_is_asked_about(void **test) {
+    (void)test;
+    enum { EXPANDED = 60 };
+    support_empo r;
+    lud_error error = {0};
+    support_empo_open(&r, support_empo_crowd, learner, 0, NULL);
+    const lud_model *model = r.scenario->model;
+    const int v_r = r.learner->features.layout.n_goals;
+    lud_empo_met *met = met_of(&r);
+    lud_empo_asker asker;
+    uint8_t *state = calloc(1, model->layout.state_bytes);
+    double *row = calloc((size_t)v_r + 1, sizeof *row);
+    int64_t node;
+    assert_true(lud_empo_asker_create(&r.learner->values, met, 1, &asker));
+    reset(model, state);
+    assert_int_equal(lud_empo_met_add(met, state, &node, &error), LUD_OK);
+    for (; lud_empo_met_get(met).expanded < EXPANDED; node++)
+        if (!lud_empo_met_terminal(met, node))
+            assert_int_equal(lud_empo_met_expand(met, node, &error), LUD_OK);
+    const int64_t n = lud_empo_met_get(met).n;
+    uint32_t *rim = calloc((size_t)n, sizeof *rim);
+    int64_t n_rim = 0;
+    for (int64_t i = 0; i < n; i++)
+        if (!lud_empo_met_sure(met, i)) rim[n_rim++] = (uint32_t)i;
+    int n_knots;
+    const int32_t *knots = lud_empo_met_knots(met, &n_knots);
+    assert_true(n_rim * n_knots > 2 * LUD_EMPO_ASKED);
+    assert_int_equal(lud_empo_ask_nodes(&asker, n_rim, rim, &error), LUD_OK);
+    for (int64_t i = 0; i < n_rim; i++)
+        for (int k = 0; k < n_knots; k++) {
+            const double said = said_of(&asker, rim[i], knots[k], state);
+            lud_empo_met_row(met, rim[i], knots[k], row);
+            assert_true(fabs(row[v_r] - said) <= 1e-4 * fabs(said));
+        }
+    /* after all expanded states at once, again and again, so that they are more than are asked about at a
+     * time */
+    enum { TIMES = 40 };
+    int64_t *nodes = calloc(EXPANDED * TIMES, sizeof *nodes);
+    int *levels = calloc(EXPANDED * TIMES, sizeof *levels);
+    double *before = calloc((size_t)n, sizeof *before), shares;
+    for (int i = 0; i < EXPANDED * TIMES; i++) nodes[i] = lud_empo_met_expanded_at(met, i % EXPANDED);
+    for (int level = 1; level <= 2; level++) {
+        uint8_t *expected = calloc((size_t)n, 1);
+        for (int64_t i = 0; i < n; i++) {
+            lud_empo_met_row(met, i, 1, row);
+            before[i] = row[v_r];
+        }
+        double known = 0;
+        int64_t asked = 0;
+        for (int i = 0; i < EXPANDED * TIMES; i++) {
+            int64_t n_likely, n_sure = 0;
+            levels[i] = level;
+            const uint32_t *likely = lud_empo_met_likely(met, nodes[i], level, 0.02, &n_likely);
+            for (int64_t k = 0; k < n_likely; k++) {
+                const bool sure = lud_empo_met_sure(met, likely[k]);
+                n_sure += sure;
+                if (!sure) expected[likely[k]] = 1;
+                asked += !sure;
+            }
+            known += level == 1 || n_likely == 0 ? 1.0 : (double)n_sure / (double)n_likely;
+        }
+        assert_true(asked > LUD_EMPO_ASKED);
+        assert_int_equal(lud_empo_ask_after(&asker, EXPANDED * TIMES, nodes, levels, &shares, &error),
+                         LUD_OK);
+        assert_true(fabs(shares - known) < 1e-9 * known);
+        for (int64_t i = 0; i < n; i++) {
+            lud_empo_met_row(met, i, 1, row);
+            if (level == 1 || !expected[i]) {
+                assert_true(row[v_r] == before[i]);
+                continue;
+            }
+            const double said = said_of(&asker, i, 1, state);
+            assert_true(fabs(row[v_r] - said) <= 1e-4 * fabs(said));
+        }
+        free(expected);
+    }
+    for (int64_t i = 0; i < EXPANDED; i++) {
+        uint8_t *wanted = calloc((size_t)n, 1);
+        const int64_t own = lud_empo_met_expanded_at(met, i);
+        int64_t n_likely, n_wanted = 0, n_expected = 0;
+        lud_empo_mark_asked_after(&asker, own, wanted);
+        const uint32_t *likely =
+            lud_empo_met_likely(met, own, lud_empo_met_likely_level(met, own), 0.02, &n_likely);
+        for (int64_t k = 0; k < n_likely; k++) {
+            assert_int_equal(wanted[likely[k]], !lud_empo_met_sure(met, likely[k]));
+            n_expected += wanted[likely[k]];
+        }
+        for (int64_t k = 0; k < n; k++) n_wanted += wanted[k];
+        assert_int_equal(n_wanted, n_expected);
+        free(wanted);
+    }
+    lud_empo_asker_free(&asker);
+    LUD_FREE(state, row, rim, nodes, levels, before);
+    lud_empo_met_destroy(met);
+    support_empo_close(&r);
+}
+
 /* What is asked goes from what paths say to what the network says as the table comes to answer for more. */
 static void what_is_guessed_counts_at_most_as_much_as_what_is_known(void **test) {
     (void)test;
@@ -457,9 +656,11 @@ int main(void) {
         cmocka_unit_test(promises_are_of_late),
         cmocka_unit_test(a_promise_is_known_for_an_eighth_of_the_time),
         cmocka_unit_test(all_states_of_a_configuration_are_begun_in),
+        cmocka_unit_test(a_new_configuration_takes_the_place_of_a_worse_one),
         cmocka_unit_test(configurations_are_checked),
         cmocka_unit_test(steps_count_less_and_less),
         cmocka_unit_test(what_is_asked_for_is_likely),
+        cmocka_unit_test(everybody_at_the_rim_is_asked_about),
         cmocka_unit_test(what_is_guessed_counts_at_most_as_much_as_what_is_known),
     };
     return cmocka_run_group_tests(tests, support_empo_make_folder, support_empo_remove_folder);

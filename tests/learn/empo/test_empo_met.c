@@ -104,8 +104,13 @@ static void what_is_closed_is_exact(void **state) {
     const int64_t most = 200000;
     assert_int_equal(lud_empo_met_close(met, r.scenario->model, 1, most, NULL, &closed, &error), LUD_OK);
     assert_true(closed && lud_empo_met_complete(met));
+    int64_t n_new;
+    (void)lud_empo_met_new(met, &n_new);
+    assert_int_equal(n_new, 0); /* nobody has to be shown what is all known */
     assert_exact(r.learner, met);
     const int64_t all = lud_empo_met_get(met).expanded;
+    assert_int_equal(lud_empo_met_forget(met, &error), LUD_OK);
+    assert_false(lud_empo_met_complete(met)); /* no longer */
     lud_empo_met_destroy(met);
     /* as many as there are, and one too few; that much is done is said on the way */
     for (int few = 0; few < 2; few++) {
@@ -243,7 +248,7 @@ static void memory_is_bounded(void **state) {
     support_empo_close(&r);
 }
 
-/* A table of so many expanded states, in the order in which they were met; computed. */
+/* A table of so many expanded states, in no order; computed. */
 static lud_empo_met *expanded_of(const support_empo *r, int64_t most) {
     lud_empo_met *met = met_of(r, 16 << 20);
     const lud_model *model = r->scenario->model;
@@ -252,75 +257,102 @@ static lud_empo_met *expanded_of(const support_empo *r, int64_t most) {
     lud_error error = {0};
     model->world->reset(model, (lud_range){.seed = 1, .n = 1, .tick = &(uint32_t){0}}, start);
     assert_int_equal(lud_empo_met_add(met, start, &node, &error), LUD_OK);
-    for (; lud_empo_met_get(met).expanded < most; node++)
-        if (!lud_empo_met_terminal(met, node))
-            assert_int_equal(lud_empo_met_expand(met, node, &error), LUD_OK);
+    for (uint32_t i = 0; lud_empo_met_get(met).expanded < most; i++) {
+        node = random_below(i, (uint32_t)lud_empo_met_get(met).n);
+        if (lud_empo_met_expanded(met, node) || lud_empo_met_terminal(met, node)) continue;
+        assert_int_equal(lud_empo_met_expand(met, node, &error), LUD_OK);
+    }
     sweep(met, 0);
     free(start);
     return met;
 }
 
-/* Somebody acted in some of twenty expanded states, later in those that were met sooner: the ten that stay
- * expanded are these, the last ones first, and of the others those that were expanded last. All that stand
- * there are worth what they were, and nothing that was known of them is lost. */
+/* Of so many states, each expanded, the half that is to stay so: those that somebody acted in last, and among
+ * those of whom that is equally long ago those that were expanded last. */
+static void choose_half(int n, const int *acted_in, bool *stays) {
+    for (int left = n / 2; left > 0; left--) {
+        int best = -1;
+        for (int i = 0; i < n; i++)
+            if (!stays[i] && (best < 0 || acted_in[i] >= acted_in[best])) best = i;
+        stays[best] = true;
+    }
+}
+
+/* The half of the expanded states that nobody acted in for longest lose their successors, again and again.
+ * All that stand there are worth what they were, and nothing that was known of them is lost. */
 static void what_was_seen_last_stays(void **state) {
     (void)state;
-    enum { N = 20, HALF = 10 };
+    enum { N = 24 };
     support_empo r;
     support_empo_open(&r, support_empo_crowd, bounded, 0, NULL);
     const size_t bytes = r.scenario->model->layout.state_bytes,
                  stride = (size_t)r.learner->features.layout.n_goals + 1;
-    for (int seen = 0; seen <= N; seen += 5) {
+    for (int seen = 0; seen <= N; seen += 6) {
         lud_error error = {0};
         lud_empo_met *met = expanded_of(&r, N);
-        for (int i = seen - 1; i >= 0; i--)
-            for (int k = 0; k <= i % 3; k++) lud_empo_met_visit_node(met, lud_empo_met_expanded_at(met, i));
+        int acted_in[N] = {0}, times = 0;
+        for (int i = 0; i < seen; i++) {
+            const int which = (7 * i + 3) % N;
+            for (int k = 0; k <= i % 3; k++)
+                lud_empo_met_visit_node(met, lud_empo_met_expanded_at(met, which));
+            acted_in[which] = ++times;
+        }
         const int64_t n = lud_empo_met_get(met).n;
         const int levels = lud_empo_met_levels(met);
         uint8_t *states = calloc((size_t)n, bytes);
         double *rows = calloc((size_t)n * (size_t)levels * stride, sizeof *rows),
                *row = calloc(stride, sizeof *row);
-        int *highest = calloc((size_t)n, sizeof *highest);
+        int *highest = calloc((size_t)n, sizeof *highest), *expanded = calloc((size_t)n, sizeof *expanded);
         uint32_t *visits = calloc((size_t)n, sizeof *visits);
-        bool *was_expanded = calloc((size_t)n, sizeof *was_expanded);
-        bool *stays = calloc((size_t)n, sizeof *stays);
         for (int64_t i = 0; i < n; i++) {
             memcpy(states + (size_t)i * bytes, lud_empo_met_bytes_of(met, i), bytes);
             for (int l = 0; l < levels; l++)
                 lud_empo_met_row(met, i, l, rows + ((size_t)i * (size_t)levels + (size_t)l) * stride);
             highest[i] = lud_empo_met_highest(met, i);
             visits[i] = lud_empo_met_visits(met, i);
-            was_expanded[i] = lud_empo_met_expanded(met, i);
+            expanded[i] = -1; /* place among those that are */
         }
-        for (int i = 0; i < N; i++) {
-            const bool acted_in = i < (seen < HALF ? seen : HALF), late = i >= N - (HALF - seen);
-            stays[lud_empo_met_expanded_at(met, i)] = acted_in || (i >= seen && late);
-        }
-        assert_int_equal(lud_empo_met_forget(met, &error), LUD_OK);
-        assert_int_equal(lud_empo_met_get(met).expanded, HALF);
-        assert_int_equal(lud_empo_met_get(met).forgotten, HALF);
-        int64_t there = 0, terminal = 0;
-        for (int64_t i = 0; i < n; i++) {
-            const int64_t now = lud_empo_met_find(met, states + (size_t)i * bytes);
-            if (now == LUD_EMPO_UNMET) {
-                assert_false(stays[i]);
-                continue;
+        for (int i = 0; i < N; i++) expanded[lud_empo_met_expanded_at(met, i)] = i;
+        int n_expanded = N;
+        for (int round = 0; round < 3; round++) {
+            bool stays[N] = {0};
+            choose_half(n_expanded, acted_in, stays);
+            assert_int_equal(lud_empo_met_forget(met, &error), LUD_OK);
+            assert_int_equal(lud_empo_met_get(met).expanded, n_expanded / 2);
+            assert_int_equal(lud_empo_met_get(met).forgotten, N - n_expanded / 2);
+            int64_t there = 0, terminal = 0;
+            for (int64_t i = 0; i < n; i++) {
+                const int64_t now = lud_empo_met_find(met, states + (size_t)i * bytes);
+                const bool stays_expanded = expanded[i] >= 0 && stays[expanded[i]];
+                if (now == LUD_EMPO_UNMET) {
+                    assert_false(stays_expanded);
+                    expanded[i] = -1;
+                    continue;
+                }
+                there++;
+                terminal += lud_empo_met_terminal(met, now);
+                assert_int_equal(lud_empo_met_expanded(met, now), stays_expanded);
+                if (expanded[i] >= 0) assert_true(lud_empo_met_sure(met, now));
+                assert_int_equal(lud_empo_met_highest(met, now), highest[i]);
+                assert_int_equal(lud_empo_met_visits(met, now), visits[i]);
+                for (int l = 0; l < levels; l++) {
+                    lud_empo_met_row(met, now, l, row);
+                    assert_memory_equal(row, rows + ((size_t)i * (size_t)levels + (size_t)l) * stride,
+                                        stride * sizeof *row);
+                }
             }
-            there++;
-            terminal += lud_empo_met_terminal(met, now);
-            assert_int_equal(lud_empo_met_expanded(met, now), stays[i]);
-            if (was_expanded[i]) assert_true(lud_empo_met_sure(met, now));
-            assert_int_equal(lud_empo_met_highest(met, now), highest[i]);
-            assert_int_equal(lud_empo_met_visits(met, now), visits[i]);
-            for (int l = 0; l < levels; l++) {
-                lud_empo_met_row(met, now, l, row);
-                assert_memory_equal(row, rows + ((size_t)i * (size_t)levels + (size_t)l) * stride,
-                                    stride * sizeof *row);
+            assert_true(there == lud_empo_met_get(met).n && terminal == lud_empo_met_get(met).terminal);
+            assert_swept(met);
+            int kept = 0, place[N];
+            for (int i = 0; i < n_expanded; i++) {
+                place[i] = stays[i] ? kept : -1;
+                if (stays[i]) acted_in[kept++] = acted_in[i];
             }
+            for (int64_t i = 0; i < n; i++)
+                if (expanded[i] >= 0) expanded[i] = place[expanded[i]];
+            n_expanded = kept;
         }
-        assert_true(there == lud_empo_met_get(met).n && terminal == lud_empo_met_get(met).terminal);
-        assert_swept(met);
-        LUD_FREE(states, rows, row, highest, visits, was_expanded, stays);
+        LUD_FREE(states, rows, row, highest, expanded, visits);
         lud_empo_met_destroy(met);
     }
     support_empo_close(&r);
@@ -341,13 +373,18 @@ static void what_is_said_at_one_level_counts_at_all(void **state) {
     double *row = calloc((size_t)goals + 1, sizeof *row),
            *before = calloc((size_t)(n_knots * (goals + 1)), sizeof *before),
            *credit = calloc((size_t)goals + 1, sizeof *credit), *exact = calloc((size_t)goals, sizeof *exact);
-    float *v_h_e = calloc((size_t)goals, sizeof *v_h_e);
-    int looked_at = 0;
+    float *v_h_e = calloc((size_t)(n_knots * goals), sizeof *v_h_e),
+          *v_rs = calloc((size_t)n_knots, sizeof *v_rs);
+    int looked_at = 0, limited = 0;
     for (int64_t node = 0; node < lud_empo_met_get(met).n; node++) {
         if (lud_empo_met_sure(met, node)) continue;
         for (int k = 0; k < n_knots; k++) {
             const int level = knots[k];
             const float v_r = k % 2 ? -0.5f : -80.0f;
+            /* nearly nothing at first and very much at last */
+            for (int j = 0; j < n_knots; j++) v_rs[j] = -(float)pow(10, j - 3);
+            for (int j = 0; j < n_knots * goals; j++) v_h_e[j] = 0.3f;
+            if (node % 2) lud_empo_met_set(met, node, v_h_e, v_rs);
             for (int g = 0; g < goals; g++) v_h_e[g] = g % 3 == 0 ? 0.9f : g % 3 == 1 ? 0.05f : 1.5f;
             for (int g = 0; g < goals; g++) exact[g] = fmin((double)v_h_e[g], 1.0);
             for (int j = 0; j < n_knots; j++) lud_empo_met_row(met, node, knots[j], before + j * (goals + 1));
@@ -366,12 +403,13 @@ static void what_is_said_at_one_level_counts_at_all(void **state) {
                 const double most = fabs(credit[goals]) * fmax(1.0, (double)knots[j] / level),
                              expected = fmax(old[goals] * credit[goals] / here[goals], -most);
                 assert_true(fabs(row[goals] - expected) <= 1e-4 * fabs(expected));
+                limited += expected == -most && most > fabs(credit[goals]);
             }
             looked_at++;
         }
     }
-    assert_true(looked_at > 20);
-    LUD_FREE(row, before, credit, exact, v_h_e);
+    assert_true(looked_at > 20 && limited > 20);
+    LUD_FREE(row, before, credit, exact, v_h_e, v_rs);
     lud_empo_met_destroy(met);
     support_empo_close(&r);
 }

@@ -191,6 +191,10 @@ static void lists_are_checked(void **unused) {
         REFUSES("active", uint32_t, i, n, active);
         REFUSES("active", uint32_t, i, met->active[i ? 0 : 1], active); /* one twice */
     }
+    const int64_t place = met->n_active - 1;
+    lud_empo_met_settle(met, met->active[place], 1e9); /* active still, with no marks */
+    TAKES("active", uint32_t, place, met->active[place]);
+    REFUSES("active", uint32_t, place, n, active);
     /* marks are of active states, at levels that are computed */
     const int64_t marked = met->active[0];
     assert_true(met->mark_words == 1 && met->n_levels < 64);

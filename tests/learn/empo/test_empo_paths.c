@@ -4,12 +4,14 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 
 #include <cmocka.h>
 
 #include "agents/heuristic.h"
 #include "learn/empo/networks/paths.h"
+#include "sim/multigrid/grid_observe.h"
 #include "sim/multigrid/grid_view.h"
 #include "sim/scenario.h"
 
@@ -191,10 +193,14 @@ static void what_is_in_the_way_is_told_apart(void **unused) {
 
 /* Equations (7) to (9) by summing over remaining steps, everybody staying; the robot, shut in, has no choice.
  */
-static void standing_is_the_sum_over_remaining_steps(void **unused) {
-    (void)unused;
+static void check_standing(double gamma_r) {
     fixture f;
     start(&f);
+    lud_empo_paths_destroy(f.paths);
+    lud_empo_walk own = walk;
+    own.gamma_r = gamma_r;
+    f.paths = lud_empo_paths_create(&f.features, &own);
+    assert_non_null(f.paths);
     const lud_empo_layout *layout = &f.features.layout;
     /* the least likely goals are a quarter of them, and nobody is shut off from all */
     const double half_a_goal = 0.5 * f.features.goal_weight[0];
@@ -211,8 +217,8 @@ static void standing_is_the_sum_over_remaining_steps(void **unused) {
             assert_float_equal(of_state[3 + 3 * h] * 8, log(power), 1e-5);
             y += 1 / power / PEOPLE;
         }
-        sum = pow(y, walk.eta) + walk.gamma_r * sum;
-        weights = 1 + walk.gamma_r * weights;
+        sum = pow(y, walk.eta) + gamma_r * sum;
+        weights = 1 + gamma_r * weights;
         assert_float_equal(standing, log(sum / weights), 1e-5);
         assert_float_equal(of_state[0] * 8, standing, 1e-5);
         assert_float_equal(of_state[2] * 8, standing, 1e-5);
@@ -220,33 +226,40 @@ static void standing_is_the_sum_over_remaining_steps(void **unused) {
     end(&f);
 }
 
-/* A robot between a rock and a key whose door is further on. */
-static const char errands[] = "ludus: 1\n"
-                              "name: errands\n"
-                              "world: multigrid\n"
-                              "multigrid:\n"
-                              "  map: |\n"
-                              "    We We We We We We We We We\n"
-                              "    We .. Ro Ae .. Kr .. Lr We\n"
-                              "    We We We We We We We We We\n"
-                              "    We Ay Ly .. We We We We We\n"
-                              "    We We We We We We We We We\n"
-                              "  max_steps: 12\n"
-                              "  actions: object\n"
-                              "goals: [{cell: [3, 3]}]\n";
+static void standing_is_the_sum_over_remaining_steps(void **unused) {
+    (void)unused;
+    check_standing(0.95);
+    check_standing(1.0); /* a plain mean */
+}
+
+/* A robot between a rock and a key whose door is further on; and the same from behind. */
+#define ERRANDS(row)                                                                                         \
+    "ludus: 1\nname: errands\nworld: multigrid\nmultigrid:\n  map: |\n"                                      \
+    "    We We We We We We We We We\n" row "    We We We We We We We We We\n"                                \
+    "    We Ay Ly .. We We We We We\n    We We We We We We We We We\n"                                       \
+    "  max_steps: 12\n  actions: object\ngoals: [{cell: [3, 3]}]\n"
+static const char errands[] = ERRANDS("    We .. Ro Ae .. Kr .. Lr We\n");
+static const char turned[] = ERRANDS("    We Lr .. Kr .. Ae Ro .. We\n");
 
 enum { ERRANDS_AT = 6, KINDS = 8 };
 
+/* A number of agent 0's in a record that is another than in the world; 0: none is. */
+typedef struct change {
+    int number;
+    float value;
+} change;
+
 /* What is told of the state in which the world of errands begins, its agents being these; returns which of
  * them is the robot. */
-static int find_errands(const char *agents, float of_state[ERRANDS_AT + 2 * KINDS]) {
+static int find_errands(const char *map, const char *agents, change c,
+                        float of_state[ERRANDS_AT + 2 * KINDS]) {
     lud_scenario *scenario;
     lud_error error = {0};
     lud_empo_features features;
     uint8_t state[256];
     int32_t record[MOST_WORDS];
     float of_goal[LUD_EMPO_GOAL_PATHS];
-    if (lud_scenario_read("errands.yaml", errands, strlen(errands), &agents, 1, &scenario, &error) ||
+    if (lud_scenario_read("errands.yaml", map, strlen(map), &agents, 1, &scenario, &error) ||
         lud_empo_features_create(scenario->model, true, &features, &error))
         fail_msg("%s", error.text);
     assert_int_equal(lud_empo_state_paths(1), ERRANDS_AT + 2 * KINDS);
@@ -254,6 +267,9 @@ static int find_errands(const char *agents, float of_state[ERRANDS_AT + 2 * KIND
     assert_non_null(paths);
     scenario->model->world->reset(scenario->model, (lud_range){.n = 1, .tick = &(uint32_t){0}}, state);
     lud_empo_features_encode(&features, state, record);
+    if (c.number)
+        memcpy(record + features.agents_at + LUD_GRID_AGENT_FEATURES * features.place[0] + c.number, &c.value,
+               sizeof c.value);
     lud_empo_paths_find(paths, record, of_goal, of_state);
     const int first_robot = features.layout.robots[0];
     lud_empo_paths_destroy(paths);
@@ -262,28 +278,55 @@ static int find_errands(const char *agents, float of_state[ERRANDS_AT + 2 * KIND
     return first_robot;
 }
 
+/* Turn and push; turn to the key, take it, go on, open; nobody has the yellow key. */
 static void errands_are_as_near_as_they_are(void **unused) {
     (void)unused;
-    float of_state[ERRANDS_AT + 2 * KINDS];
-    assert_int_equal(find_errands("multigrid.agents=[{role: robot, facing: east, can_push_rocks: true}, "
-                                  "{role: human}]",
-                                  of_state),
-                     0);
-    for (int k = 0; k < KINDS; k++) {
-        /* turn twice and push; go to the key, take it, go on, open; nobody has the yellow key */
-        const double actions = k == 0 ? 3 : k == 1 + LUD_RED ? 1 + 1 + 2 + 1 : INFINITY;
-        assert_float_equal(of_state[ERRANDS_AT + k], exp(-actions / 16), 1e-6);
-        assert_float_equal(of_state[ERRANDS_AT + KINDS + k], exp(-actions / 64), 1e-6);
+    static const struct {
+        const char *map, *facing;
+        int to_rock, to_key;
+    } cases[] = {{errands, "east", 2, 0},  {errands, "south", 1, 1}, {errands, "west", 0, 2},
+                 {errands, "north", 1, 1}, {turned, "east", 0, 2},   {turned, "west", 2, 0}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char agents[128];
+        float of_state[ERRANDS_AT + 2 * KINDS];
+        snprintf(agents, sizeof agents,
+                 "multigrid.agents=[{role: robot, facing: %s, can_push_rocks: true}, {role: human}]",
+                 cases[i].facing);
+        assert_int_equal(find_errands(cases[i].map, agents, (change){0}, of_state), 0);
+        for (int k = 0; k < KINDS; k++) {
+            const double actions = k == 0             ? cases[i].to_rock + 1.0
+                                   : k == 1 + LUD_RED ? cases[i].to_key + 1.0 + 1 + 2 + 1
+                                                      : (double)INFINITY;
+            assert_float_equal(of_state[ERRANDS_AT + k], exp(-actions / 16), 1e-6);
+            assert_float_equal(of_state[ERRANDS_AT + KINDS + k], exp(-actions / 64), 1e-6);
+        }
     }
+}
+
+/* A robot that does not act, as it is paused or out of the world, has no errand. */
+static void who_does_not_act_runs_no_errands(void **unused) {
+    (void)unused;
+    static const int numbers[] = {LUD_GRID_AGENT_PAUSED, LUD_GRID_AGENT_TERMINATED};
+    for (int n = 0; n < 2; n++)
+        for (int value = 0; value < 2; value++) {
+            float of_state[ERRANDS_AT + 2 * KINDS], sum = 0;
+            find_errands(errands,
+                         "multigrid.agents=[{role: robot, facing: east, can_push_rocks: true}, "
+                         "{role: human}]",
+                         (change){numbers[n], (float)value}, of_state);
+            for (int k = 0; k < 2 * KINDS; k++) sum += of_state[ERRANDS_AT + k];
+            assert_true(value ? sum == 0.0f : sum > 0.5f);
+        }
 }
 
 /* People may do all that and are told of it by their walks; the robot, shut in, has no errand. */
 static void people_run_no_errands(void **unused) {
     (void)unused;
     float of_state[ERRANDS_AT + 2 * KINDS];
-    assert_int_equal(find_errands("multigrid.agents=[{role: human, facing: east, can_push_rocks: true}, "
+    assert_int_equal(find_errands(errands,
+                                  "multigrid.agents=[{role: human, facing: east, can_push_rocks: true}, "
                                   "{role: robot}]",
-                                  of_state),
+                                  (change){0}, of_state),
                      1);
     for (int k = 0; k < 2 * KINDS; k++) assert_true(of_state[ERRANDS_AT + k] == 0.0f);
 }
@@ -348,6 +391,42 @@ static void an_errand_is_worth_what_comes_after_it(void **unused) {
     lud_scenario_destroy(scenario);
 }
 
+/* Who is out of the world goes nowhere, however near a goal is; who is paused will. */
+static void who_is_gone_goes_nowhere(void **unused) {
+    (void)unused;
+    static const struct {
+        int number;
+        bool goes;
+    } cases[] = {{LUD_GRID_AGENT_TERMINATED, false}, {LUD_GRID_AGENT_PAUSED, true}};
+    fixture f;
+    start(&f);
+    for (int c = 0; c < 2; c++) {
+        uint8_t state[256];
+        int32_t record[MOST_WORDS];
+        float all[GOALS][LUD_EMPO_GOAL_PATHS], of_goals[GOALS][LUD_EMPO_GOAL_PATHS], of_state[NUMBERS];
+        const float one = 1.0f;
+        find(&f, 12, all, of_state);
+        begin(&f, 12, state);
+        lud_empo_features_encode(&f.features, state, record);
+        const int agent = f.features.layout.humans[0], place = f.features.place[agent];
+        memcpy(record + f.features.agents_at + LUD_GRID_AGENT_FEATURES * place + cases[c].number, &one,
+               sizeof one);
+        lud_empo_paths_find(f.paths, record, of_goals[0], of_state);
+        int others = 0;
+        for (int g = 0; g < f.features.layout.goal_begin[1]; g++) {
+            const bool there = lud_empo_features_achieved(&f.features, record, 0, g);
+            others += !there && all[g][1] > 0;
+            if (there) continue;
+            assert_true(of_goals[g][0] == 0.0f);                               /* as it is */
+            assert_true(of_goals[g][1] == (cases[c].goes ? all[g][1] : 0.0f)); /* with nothing in the way */
+        }
+        assert_true(others > 0);
+        for (int g = f.features.layout.goal_begin[1]; g < GOALS; g++) /* others are not concerned */
+            assert_true(of_goals[g][0] == all[g][0] && of_goals[g][1] == all[g][1]);
+    }
+    end(&f);
+}
+
 /* Numbers stay finite whatever the theory. */
 static void no_exponent_is_too_large(void **unused) {
     (void)unused;
@@ -390,6 +469,8 @@ int main(void) {
         cmocka_unit_test(standing_is_the_sum_over_remaining_steps),
         cmocka_unit_test(errands_are_as_near_as_they_are),
         cmocka_unit_test(people_run_no_errands),
+        cmocka_unit_test(who_does_not_act_runs_no_errands),
+        cmocka_unit_test(who_is_gone_goes_nowhere),
         cmocka_unit_test(an_errand_is_worth_what_comes_after_it),
         cmocka_unit_test(no_exponent_is_too_large),
         cmocka_unit_test(asked_again_it_says_the_same),

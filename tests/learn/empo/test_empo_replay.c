@@ -1,4 +1,5 @@
-/* Replay memories from files: whatever number of a transition cannot be is refused, and nothing else is. */
+/* Replay memories: how much they hold; and from files: whatever number cannot be is refused, and nothing else
+ * is. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -9,6 +10,7 @@
 
 #include <cmocka.h>
 
+#include "base/random.h"
 #include "learn/empo/memory/replay.h"
 #include "learn/empo/support_empo.h"
 
@@ -258,8 +260,192 @@ static void ways_end(void **state) {
     close_bed(&b);
 }
 
+/* A transition with so many successors; without it takes the same room each time. */
+static bool push_with(lud_empo_replay *r, int64_t number, int n_successors) {
+    static const int32_t words[64];
+    static const uint8_t terminal[64];
+    const lud_empo_transition t = {.inserted = number,
+                                   .next = -1,
+                                   .n_successors = n_successors,
+                                   .state = words,
+                                   .goals = words,
+                                   .offsets = words,
+                                   .successor = words,
+                                   .terminal = terminal,
+                                   .behaviour_goals = words,
+                                   .next_record = words};
+    const int64_t before = lud_empo_replay_count(r);
+    const bool fits = lud_empo_replay_fits(r, &t);
+    const bool pushed = lud_empo_replay_push(r, &t);
+    /* it fits where nothing has to go for it */
+    assert_int_equal(fits, pushed && lud_empo_replay_count(r) == before + 1);
+    return pushed;
+}
+
+static bool push(lud_empo_replay *r, int64_t number) {
+    return push_with(r, number, 0);
+}
+
+/* A memory of so many bytes as three transitions take holds three, one byte less and it holds two, one
+ * transition and it holds one; whatever comes, only as many go as there has to be room for, and those that
+ * came first. Room for fewer than are waited for is told once that has become plain, when bytes were short
+ * four times for each that it holds. */
+static void memory_is_used_to_the_last_byte(void **state) {
+    (void)state;
+    for (int words = 1; words <= 8; words++) {
+        lud_empo_replay *r = lud_empo_replay_create(100, 1 << 16, words, 1, 1, 0);
+        assert_true(push(r, 0));
+        const size_t each = (size_t)lud_empo_replay_mean_bytes(r);
+        assert_true(each % 8 == 0 && each > 0);
+        lud_empo_replay_destroy(r);
+        const struct {
+            size_t bytes;
+            int64_t holds;
+        } cases[] = {{3 * each, 3}, {3 * each - 1, 2}, {each, 1}, {each + 7, 1}, {each - 1, 0}};
+        for (size_t c = 0; c < sizeof cases / sizeof *cases; c++) {
+            const int64_t holds = cases[c].holds;
+            r = lud_empo_replay_create(100, cases[c].bytes, words, 1, 1, 0);
+            for (int64_t i = 0; i < 20; i++) {
+                assert_int_equal(push(r, i), holds > 0);
+                const int64_t n = i + 1 < holds ? i + 1 : holds;
+                assert_int_equal(lud_empo_replay_count(r), n);
+                for (int64_t k = 0; k < n; k++)
+                    assert_int_equal(lud_empo_replay_get(r, k).inserted, i + 1 - n + k);
+                const bool short_of = holds > 0 && i + 1 - holds > 4 * holds;
+                lud_error error = {0};
+                assert_int_equal(lud_empo_replay_check_room(r, holds, &error), LUD_OK);
+                assert_int_equal(lud_empo_replay_check_room(r, holds + 1, &error),
+                                 short_of ? LUD_ERROR_LIMIT : LUD_OK);
+            }
+            lud_empo_replay_destroy(r);
+        }
+    }
+    /* places run out as bytes do, but that is nobody's fault */
+    lud_empo_replay *r = lud_empo_replay_create(2, 1 << 16, 4, 1, 1, 0);
+    for (int64_t i = 0; i < 40; i++) assert_true(push(r, i));
+    assert_int_equal(lud_empo_replay_count(r), 2);
+    assert_int_equal(lud_empo_replay_check_room(r, 3, NULL), LUD_OK);
+    lud_empo_replay_clear(r);
+    assert_true(lud_empo_replay_count(r) == 0 && lud_empo_replay_mean_bytes(r) == 0);
+    assert_true(push(r, 40));
+    const double each = lud_empo_replay_mean_bytes(r);
+    lud_empo_replay_clear(r);
+    assert_true(push(r, 41) && lud_empo_replay_mean_bytes(r) == each); /* of before nothing counts */
+    /* of all sizes, in a room of any */
+    for (int bytes = 0; bytes < 40; bytes++) {
+        lud_empo_replay *many =
+            lud_empo_replay_create(100, (size_t)(4 * each) + (size_t)bytes * 8, 4, 1, 1, 0);
+        for (int64_t i = 0; i < 300; i++) {
+            const lud_words w =
+                lud_draw((lud_random_key){9, (uint32_t)i}, (uint32_t)bytes, 0, LUD_PURPOSE_USER, 0);
+            assert_true(push_with(many, i, (int)lud_below(w.v[0], 5)));
+            assert_int_equal(lud_empo_replay_get(many, lud_empo_replay_count(many) - 1).inserted, i);
+        }
+        lud_empo_replay_destroy(many);
+    }
+    lud_empo_replay_destroy(r);
+}
+
+/* A number of a saved memory that is another; of places and where to write next in transitions, not in bytes.
+ */
+typedef struct edit {
+    const char *field;
+    size_t at;
+    uint64_t value;
+} edit;
+
+/* A memory of three transitions, in which the fifth was the last to come, can be read again; not when some
+ * numbers of it are others. */
+static bool can_be_read_after(const edit *edits, size_t n) {
+    lud_error error = {0};
+    lud_empo_replay *one = lud_empo_replay_create(4, 1 << 16, 4, 1, 1, 0);
+    assert_true(lud_empo_replay_keep_trajectories(one, 1, 0) && push(one, 0));
+    const size_t each = (size_t)lud_empo_replay_mean_bytes(one);
+    lud_empo_replay_destroy(one);
+    lud_empo_replay *both[2];
+    for (int k = 0; k < 2; k++) {
+        both[k] = lud_empo_replay_create(9, 3 * each, 4, 1, 1, 0);
+        assert_true(lud_empo_replay_keep_trajectories(both[k], 1, 0));
+    }
+    for (int64_t i = 0; i < 5; i++) assert_true(push(both[0], i));
+    lud_checkpoint *saved = lud_checkpoint_create();
+    lud_empo_replay_visit(both[0], NULL, "", saved);
+    for (size_t i = 0; i < n; i++) {
+        const lud_tensor *tensor = lud_checkpoint_find(saved, edits[i].field);
+        assert_true(tensor && (edits[i].at + 1) * sizeof(uint64_t) <= tensor->bytes);
+        const uint64_t value =
+            edits[i].value * (strcmp(edits[i].field, "places") && strcmp(edits[i].field, "write") ? 1 : each);
+        memcpy((char *)(uintptr_t)tensor->data + edits[i].at * sizeof(uint64_t), &value, sizeof value);
+    }
+    if (lud_checkpoint_write(saved, support_empo_path, &error)) fail_msg("%s", error.text);
+    lud_checkpoint_destroy(saved);
+    if (lud_checkpoint_open(support_empo_path, &saved, &error)) fail_msg("%s", error.text);
+    lud_empo_replay_visit(both[1], NULL, "", saved);
+    const lud_status status = lud_checkpoint_status(saved, &error);
+    lud_checkpoint_destroy(saved);
+    assert_int_equal(remove(support_empo_path), 0);
+    for (int k = 0; k < 2; k++) lud_empo_replay_destroy(both[k]);
+    return status == LUD_OK;
+}
+
+static void places_are_checked(void **state) {
+    (void)state;
+    /* the third, at two thirds of the memory, the fourth at its beginning and the fifth behind that: [place]
+     * and bytes */
+    const edit as_it_is[] = {
+        {"first", 0, 2}, {"places", 2 * 2, 2}, {"places", 2 * 3, 0}, {"places", 2 * 4, 1}, {"write", 0, 2}};
+    assert_true(can_be_read_after(as_it_is, sizeof as_it_is / sizeof *as_it_is));
+    const edit turned[] = {{"places", 2 * 3, 1}, {"places", 2 * 4, 0}, {"write", 0, 1}};
+    assert_false(can_be_read_after(turned, 3));
+    const edit over_one_another[] = {{"places", 2 * 4, 0}, {"write", 0, 1}};
+    assert_false(can_be_read_after(over_one_another, 2));
+    const edit alone[] = {{"first", 0, 9}, {"first", 0, UINT64_MAX}, {"count", 0, 10},
+                          {"write", 0, 1}, {"stored_bytes", 0, 8},   {"newest", 0, 5}};
+    for (size_t i = 0; i < sizeof alone / sizeof *alone; i++) assert_false(can_be_read_after(&alone[i], 1));
+    const edit last = {"newest", 0, 4}, none = {"newest", 0, UINT64_MAX};
+    assert_true(can_be_read_after(&last, 1) && can_be_read_after(&none, 1));
+}
+
+/* What comes once a memory was emptied, or after it has run full, is read again from a checkpoint as it was;
+ * one that is just full too. */
+static void full_memories_are_read_again(void **state) {
+    (void)state;
+    for (int many = 0; many <= 9; many++) {
+        lud_error error = {0};
+        lud_empo_replay *one = lud_empo_replay_create(4, 1 << 16, 4, 1, 1, 0);
+        assert_true(push(one, 0));
+        const size_t each = (size_t)lud_empo_replay_mean_bytes(one);
+        lud_empo_replay_destroy(one);
+        for (int k = 0; k < 2; k++) { /* places are short, or bytes */
+            lud_empo_replay *written = lud_empo_replay_create(k ? 3 : 9, k ? 1 << 16 : 3 * each, 4, 1, 1, 0),
+                            *read = lud_empo_replay_create(k ? 3 : 9, k ? 1 << 16 : 3 * each, 4, 1, 1, 0);
+            for (int64_t i = 0; i < many; i++) assert_true(push(written, i));
+            lud_checkpoint *saved = lud_checkpoint_create();
+            lud_empo_replay_visit(written, NULL, "r.", saved);
+            if (lud_checkpoint_write(saved, support_empo_path, &error)) fail_msg("%s", error.text);
+            lud_checkpoint_destroy(saved);
+            if (lud_checkpoint_open(support_empo_path, &saved, &error)) fail_msg("%s", error.text);
+            lud_empo_replay_visit(read, NULL, "r.", saved);
+            if (lud_checkpoint_status(saved, &error)) fail_msg("%d: %s", many, error.text);
+            lud_checkpoint_destroy(saved);
+            assert_int_equal(remove(support_empo_path), 0);
+            for (int64_t i = many; i < many + 5; i++) assert_true(push(written, i) && push(read, i));
+            assert_int_equal(lud_empo_replay_count(read), lud_empo_replay_count(written));
+            for (int64_t i = 0; i < lud_empo_replay_count(read); i++)
+                assert_int_equal(lud_empo_replay_get(read, i).inserted,
+                                 lud_empo_replay_get(written, i).inserted);
+            lud_empo_replay_destroy(written);
+            lud_empo_replay_destroy(read);
+        }
+    }
+}
+
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(ways_end), cmocka_unit_test(transitions_are_checked),
-                                       cmocka_unit_test(trajectories_are_checked)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(ways_end),
+                                       cmocka_unit_test(transitions_are_checked),
+                                       cmocka_unit_test(trajectories_are_checked),
+                                       cmocka_unit_test(memory_is_used_to_the_last_byte),
+                                       cmocka_unit_test(places_are_checked),
+                                       cmocka_unit_test(full_memories_are_read_again)};
     return cmocka_run_group_tests(tests, support_empo_make_folder, support_empo_remove_folder);
 }

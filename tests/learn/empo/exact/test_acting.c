@@ -186,6 +186,95 @@ static void everybody_has_choices_in_every_state(void **context) {
     support_release(&s);
 }
 
+/* What is done is told with how likely it was: of a robot with its part of the joint choice. */
+static void what_is_done_is_as_likely_as_told(void **context) {
+    (void)context;
+    enum { AGENTS = 3 };
+    support_solved s = support_solve(51, 1, 2, false);
+    support_write(&s, in_folder("likely.empo"));
+    lud_empo_solution *solution;
+    lud_policy *policy;
+    lud_error error = {0};
+    assert_int_equal(lud_empo_solution_open(in_folder("likely.empo"), &solution, &error), LUD_OK);
+    assert_int_equal(lud_empo_solution_policy_create(solution, &s.m->base, &policy, &error), LUD_OK);
+    const int n = (int)s.space->n_states;
+    uint32_t *tick = calloc((size_t)n, sizeof *tick);
+    int32_t *actions = malloc((size_t)n * AGENTS * sizeof *actions);
+    float *log_prob = malloc((size_t)n * AGENTS * sizeof *log_prob);
+    lud_act act = {.model = &s.m->base,
+                   .range = {.seed = 3, .n = n, .tick = tick},
+                   .states = s.space->states,
+                   .agents = (const int[]){0, 1, 2},
+                   .n_agents_acting = AGENTS,
+                   .discrete = actions,
+                   .log_prob = log_prob};
+    policy->kind->act(policy, &act);
+    for (int i = 0; i < n * AGENTS; i++) {
+        double p[TABLE_MAX_ACTIONS];
+        assert_true(lud_policy_distribution(policy, s.space->states + 2 * (i / AGENTS), i % AGENTS, -1, p));
+        assert_true(fabs(exp((double)log_prob[i]) - p[actions[i]]) < 1e-6);
+    }
+    /* whoever does not ask what is done is told the same */
+    float *again = malloc((size_t)n * AGENTS * sizeof *again);
+    act.discrete = NULL;
+    act.log_prob = again;
+    policy->kind->act(policy, &act);
+    assert_memory_equal(again, log_prob, (size_t)n * AGENTS * sizeof *again);
+    free(again);
+    free(tick);
+    free(actions);
+    free(log_prob);
+    lud_policy_destroy(policy);
+    lud_empo_solution_close(solution);
+    support_release(&s);
+}
+
+/* In a state that the solution does not have everybody does anything as often; and whoever asks only how
+ * likely what is done would be gets that. */
+static void everybody_acts_in_states_that_are_unknown(void **context) {
+    (void)context;
+    enum { N = 3000, AGENTS = 3 };
+    support_solved s = support_solve(53, 2, 1, false);
+    support_write(&s, in_folder("unknown.empo"));
+    lud_empo_solution *solution;
+    lud_policy *policy;
+    lud_error error = {0};
+    assert_int_equal(lud_empo_solution_open(in_folder("unknown.empo"), &solution, &error), LUD_OK);
+    assert_int_equal(lud_empo_solution_policy_create(solution, &s.m->base, &policy, &error), LUD_OK);
+    uint32_t *tick = calloc(N, sizeof *tick);
+    uint8_t *states = malloc(N * 2);
+    int32_t *actions = malloc(N * AGENTS * sizeof *actions);
+    float *log_prob = malloc(N * AGENTS * sizeof *log_prob);
+    memset(states, 0xff, N * 2);
+    lud_act act = {.model = &s.m->base,
+                   .range = {.seed = 3, .n = N, .tick = tick},
+                   .states = states,
+                   .agents = (const int[]){0, 1, 2},
+                   .n_agents_acting = AGENTS,
+                   .discrete = actions};
+    policy->kind->act(policy, &act);
+    for (int agent = 0; agent < AGENTS; agent++) {
+        const int n = s.m->actions[agent].n_discrete;
+        int times[TABLE_MAX_ACTIONS] = {0};
+        for (int e = 0; e < N; e++) {
+            assert_in_range(actions[AGENTS * e + agent], 0, n - 1);
+            times[actions[AGENTS * e + agent]]++;
+        }
+        for (int a = 0; a < n; a++) assert_in_range(times[a], N / n - N / 10, N / n + N / 10);
+    }
+    act.discrete = NULL;
+    act.log_prob = log_prob;
+    policy->kind->act(policy, &act);
+    for (int i = 0; i < N * AGENTS; i++) assert_true(fabs(exp((double)log_prob[i]) - 1.0 / 3) < 1e-6);
+    free(tick);
+    free(states);
+    free(actions);
+    free(log_prob);
+    lud_policy_destroy(policy);
+    lud_empo_solution_close(solution);
+    support_release(&s);
+}
+
 static lud_status read_options(lud_arena *arena, const char *text, lud_empo_exact_options *options,
                                lud_error *error) {
     lud_tree *tree;
@@ -283,6 +372,8 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(robots_draw_together),
         cmocka_unit_test(everybody_has_choices_in_every_state),
+        cmocka_unit_test(what_is_done_is_as_likely_as_told),
+        cmocka_unit_test(everybody_acts_in_states_that_are_unknown),
         cmocka_unit_test(options_are_checked),
         cmocka_unit_test(policies_become_hooks),
     };
