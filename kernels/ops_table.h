@@ -47,10 +47,11 @@ typedef struct LUD_OPS {
     void (*transpose)(lud_device *device, int64_t n_blocks, int64_t rows, int64_t columns, const real *x,
                       real *y);
     /* y[n] = x / (1 - rate) where the element's draw is >= rate, else 0. Element i uses word i % 4 of
-     * lud_draw({seed, stream}, step, i / 4, LUD_PURPOSE_DROPOUT, 0); the mask is not kept: the gradient is
-     * the same call on dy. step_added: one number in device memory, added to `step`, or null. In place. */
+     * lud_draw({seed, stream}, step, first + i / 4, LUD_PURPOSE_DROPOUT, 0), so that the part of an array
+     * from element 4 first on has the whole's draws; the mask is not kept: the gradient is the same call on
+     * dy. step_added: one number in device memory, added to `step`, or null. In place. */
     void (*dropout)(lud_device *device, int64_t n, double rate, uint64_t seed, uint32_t stream, uint32_t step,
-                    const uint32_t *step_added, const real *x, real *y);
+                    const uint32_t *step_added, uint32_t first, const real *x, real *y);
 
     /* ---- sums ---- */
 

@@ -82,12 +82,12 @@ void transpose(lud_device *device, int64_t n_blocks, int64_t rows, int64_t colum
 }
 
 void dropout(lud_device *device, int64_t n, double rate, uint64_t seed, uint32_t stream, uint32_t step,
-             const uint32_t *step_added, const float *x, float *y) {
+             const uint32_t *step_added, uint32_t first, const float *x, float *y) {
     lud_random_key key = {seed, stream};
     float scale = (float)(1 / (1 - rate));
     each(device, (n + 3) / 4, [=] __device__(int64_t i) {
         lud_words words =
-            lud_draw(key, step + (step_added ? *step_added : 0), (uint32_t)i, LUD_PURPOSE_DROPOUT, 0);
+            lud_draw(key, step + (step_added ? *step_added : 0), first + (uint32_t)i, LUD_PURPOSE_DROPOUT, 0);
         for (int k = 0; k < 4; ++k) {
             int64_t j = 4 * i + k;
             if (j < n) y[j] = lud_unit(words.v[k]) >= rate ? x[j] * scale : 0;

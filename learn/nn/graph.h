@@ -90,6 +90,7 @@ struct lud_nn {
     bool training;          /* the run in progress */
     uint64_t version, held; /* of the parameters: now, and when constant values were computed; 0: unknown */
     uint64_t seed;
+    int64_t first_row;         /* lud_nn_set_first_row */
     lud_device *device;        /* that runs it, the parameters' unless lud_nn_run_on */
     uint32_t *step;            /* in device memory, so that recorded runs see new values */
     uint32_t step_packed;      /* the same in an upload */

@@ -156,6 +156,9 @@ int64_t lud_nn_rows(const lud_nn *net, int axis);
 void lud_nn_set_step(lud_nn *net, uint64_t seed, uint32_t step);
 /* The same with the step in an upload, which is sent before the runs. */
 void lud_nn_pack_step(lud_nn *net, uint64_t seed, uint32_t step, lud_upload_batch *upload);
+/* Rows of axis 0 that stand before those of the next runs and pass through another network of the same kind:
+ * dropout draws as if all were one array. A multiple of 4. */
+void lud_nn_set_first_row(lud_nn *net, int64_t first_row);
 /* The device whose threads and scratch the next runs use, one handed out by lud_device_run_both for the
  * parameters' device; null: the parameters' device. */
 void lud_nn_run_on(lud_nn *net, lud_device *device);

@@ -383,6 +383,11 @@ void lud_nn_set_step(lud_nn *net, uint64_t seed, uint32_t step) {
     lud_device_upload(net->parameters->device, net->step, &step, sizeof step);
 }
 
+void lud_nn_set_first_row(lud_nn *net, int64_t first_row) {
+    assert(first_row % 4 == 0);
+    net->first_row = first_row;
+}
+
 void lud_nn_pack_step(lud_nn *net, uint64_t seed, uint32_t step, lud_upload_batch *upload) {
     net->seed = seed;
     net->step_packed = step;

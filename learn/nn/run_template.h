@@ -83,7 +83,8 @@ static void NAME(forward_node)(const lud_nn *net, const lud_node *node) {
         break;
     case LUD_NODE_DROPOUT:
         if (net->training)
-            ops->dropout(device, n * width, node->factor, net->seed, node->stream, 0, net->step_read, x, y);
+            ops->dropout(device, n * width, node->factor, net->seed, node->stream, 0, net->step_read,
+                         first_draw(net, y_value), x, y);
         else
             ops->combine(device, n * width, 1.0, x, 0.0, NULL, y);
         break;
@@ -215,8 +216,8 @@ static void NAME(backward_node)(const lud_nn *net, const lud_node *node) {
         break;
     case LUD_NODE_DROPOUT:
         if (net->training)
-            ops->dropout(device, n * width, node->factor, net->seed, node->stream, 0, net->step_read, dy,
-                         add ? dy : dx);
+            ops->dropout(device, n * width, node->factor, net->seed, node->stream, 0, net->step_read,
+                         first_draw(net, y_value), dy, add ? dy : dx);
         if (add || !net->training) ops->combine(device, n * width, 1.0, dy, 1.0, add ? dx : NULL, dx);
         break;
     case LUD_NODE_CONCAT: {

@@ -16,6 +16,8 @@ enum { SUCCESSORS_PER_ROW = 4 };
 /* So many states that pass through the network go in two parts. Not a matter of threads: sums over the states
  * are cut with them. */
 enum { LEAST_FOR_PARTS = 128 };
+/* What the first part's states are a multiple of: dropout draws four numbers at once. */
+enum { SPLIT = 4 };
 
 /* ---- declaring ---- */
 
@@ -251,7 +253,7 @@ lud_status lud_proof_net_create(const lud_proof_model *model, const lud_proof_ne
     const int64_t half = max_rows / 2 > LEAST_FOR_PARTS ? max_rows / 2 : LEAST_FOR_PARTS;
     bool whole = take_arrays(net, max_atoms, max_index, size);
     for (int k = 0; k < 1 + parts && whole; k++) {
-        const int64_t rows = (parts ? half : max_rows) + 1; /* one more, for padding; see pad */
+        const int64_t rows = parts ? half + SPLIT : max_rows + 1; /* one more, for padding; see pad */
         net->part[k].nn = lud_nn_create(parameters, rows);
         whole = net->part[k].nn != NULL;
         if (whole) declare(net, net->part[k].nn, rows * max_goals);
@@ -437,7 +439,7 @@ static void pad(lud_proof_net *net) {
 /* Shares rows and decisions out to the parts: a decision goes with the state that it is made in. */
 static void divide(lud_proof_net *net) {
     const bool both = net->part[1].nn && net->n_run >= LEAST_FOR_PARTS;
-    const int32_t split = both ? (net->n_run + 1) / 2 : net->n_run;
+    const int32_t split = both ? (net->n_run / 2 + SPLIT - 1) / SPLIT * SPLIT : net->n_run;
     const int32_t *begin = net->state_begin;
     int32_t n = 0;
     for (int k = 0; k < 2; k++) {
@@ -651,8 +653,8 @@ static uint64_t key_of(const lud_proof_net *net) {
 
 void lud_proof_net_set_step(lud_proof_net *net, uint64_t seed, uint32_t step) {
     net->seed = seed;
-    lud_nn_set_step(net->part[0].nn, seed, step);
-    if (net->part[1].nn) lud_nn_set_step(net->part[1].nn, seed ^ UINT64_C(0xd1b54a32d192ed03), step);
+    for (int k = 0; k < 2; k++)
+        if (net->part[k].nn) lud_nn_set_step(net->part[k].nn, seed, step);
 }
 
 void lud_proof_net_use(lud_proof_net *net, lud_parameters *parameters) {
@@ -671,8 +673,9 @@ uint64_t lud_proof_net_prepare(lud_proof_net *net, bool training) {
     net->training = training;
     for (int k = 0; k < 2; k++) {
         lud_proof_part *part = &net->part[k];
-        if (part->rows == 0) continue;
+        if (k > 0 && part->rows == 0) continue;
         part->training = training;
+        if (k > 0) lud_nn_set_first_row(part->nn, part->first);
         lud_nn_set_rows(part->nn, net->decision_axis, training ? part->decisions : 0);
         lud_nn_set_run(part->nn, part->rows, training);
     }

@@ -138,7 +138,7 @@ END WORK(map_softplus) ops->map(d, (lud_map){LUD_MAP_SOFTPLUS, 0, 0}, BIG, x[0],
 END WORK(map_backward) ops->map_backward(d, relu, BIG, 0, x[0], x[1], x[2], false);
 END WORK(combine) ops->combine(d, BIG, 0.9, x[0], 0.1, x[1], x[1]);
 END WORK(transpose) ops->transpose(d, 64, ROWS / 64, WIDTH, x[0], x[1]);
-END WORK(dropout) ops->dropout(d, BIG, 0.5, 1, 2, 3, 0, x[0], x[1]);
+END WORK(dropout) ops->dropout(d, BIG, 0.5, 1, 2, 3, 0, 0, x[0], x[1]);
 END WORK(random_normal) ops->random_normal(d, BIG, 1, 2, 3, 1, x[1]);
 END WORK(sum_squares) ops->sum_squares(d, BIG, x[0], x[1], false);
 END WORK(column_sum) ops->column_sum(d, ROWS, WIDTH, x[0], x[1], false);

@@ -349,13 +349,13 @@ static void test_replay_sees_new_numbers(void **state) {
     uint32_t *step = lud_device_allocate(device, sizeof *step), at = 7;
     assert_non_null(step);
     assert_true(lud_device_record_begin(device));
-    device->ops->dropout(device, N, 0.4, 11, 2, 100, step, x, y);
+    device->ops->dropout(device, N, 0.4, 11, 2, 100, step, 0, x, y);
     lud_graph *graph = lud_device_record_end(device);
     assert_non_null(graph);
     for (int i = 0; i < 3; ++i, at += 5) {
         lud_device_upload(device, step, &at, sizeof at);
         lud_graph_launch(device, graph);
-        device->ops->dropout(device, N, 0.4, 11, 2, 100 + at, 0, x, expected);
+        device->ops->dropout(device, N, 0.4, 11, 2, 100 + at, 0, 0, x, expected);
         float *a = fetched(device, y, N), *b = fetched(device, expected, N);
         assert_memory_equal(a, b, N * sizeof *a);
         free(a);

@@ -103,7 +103,7 @@ static void test_draws(void **state) {
     device->ops->random_uniform(device, N, seed, 7, 9, 0, 1, uniform);
     device->ops->random_normal(device, N, seed, 7, 9, 2, normal);
     device->ops->fill(device, N, 1, ones);
-    device->ops->dropout(device, N, 0.25, seed, 7, 9, 0, ones, kept);
+    device->ops->dropout(device, N, 0.25, seed, 7, 9, 0, 0, ones, kept);
     for (int i = 0; i < N; ++i) {
         lud_random_key key = {seed, 7};
         uint32_t word = lud_draw(key, 9, (uint32_t)(i / 4), LUD_PURPOSE_PARAMETERS, 0).v[i % 4];
@@ -111,6 +111,9 @@ static void test_draws(void **state) {
         word = lud_draw(key, 9, (uint32_t)(i / 4), LUD_PURPOSE_DROPOUT, 0).v[i % 4];
         assert_true(kept[i] == (lud_unit(word) >= 0.25 ? 4.0f / 3.0f : 0));
     }
+    /* a part from element 4 x 50 on has the whole's draws */
+    device->ops->dropout(device, N - 200, 0.25, seed, 7, 9, 0, 50, ones, uniform);
+    assert_memory_equal(uniform, kept + 200, (N - 200) * sizeof *kept);
     lud_device_close(device);
 }
 

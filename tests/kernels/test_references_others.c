@@ -63,7 +63,7 @@ static void random_numbers(void **state) {
                     lud_draw(key, form == 1 ? 13 : 8, (uint32_t)(i / 4), LUD_PURPOSE_DROPOUT, 0).v[i % 4];
                 expected[i] = lud_unit(word) >= rate ? (double)x[i] / (1 - rate) : 0;
             }
-            ops->dropout(device, n, rate, seed, 6, 8, form == 1 ? &added : NULL, x, fresh(0));
+            ops->dropout(device, n, rate, seed, 6, 8, form == 1 ? &added : NULL, 0, x, fresh(0));
             check(0, n, expected, 0);
         }
     }
