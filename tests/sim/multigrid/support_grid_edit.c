@@ -83,3 +83,36 @@ int edit_count(const char *text, const char *part) {
     for (const char *at = text; (at = strstr(at, part)); at += strlen(part)) n++;
     return n;
 }
+
+lud_grid_thing edit_kind(const char *wanted, lud_colour colour) {
+    const lud_grid_chances chances = {0.5, 0.1, 1, 0.5};
+    lud_grid_thing thing;
+    bool coloured, found = false;
+    for (int i = 0; !found; i++) {
+        lud_text name = {0};
+        if (!lud_grid_kind(i, colour, &chances, &thing, &coloured, &name)) fail_msg("no %s", wanted);
+        found = !strcmp(name.bytes, wanted);
+        lud_text_free(&name);
+    }
+    return thing;
+}
+
+int edit_parameter(const lud_grid_edit *edit, lud_grid_pick pick, const char *name) {
+    lud_grid_parameter parameters[LUD_GRID_PARAMETERS];
+    const int n = lud_grid_edit_parameters(edit, pick, parameters);
+    for (int i = 0; i < n; i++)
+        if (!strcmp(parameters[i].name, name)) return i;
+    fail_msg("there is no %s", name);
+    return -1;
+}
+
+lud_grid_thing edit_thing_at(const lud_grid_edit *edit, int x, int y) {
+    const lud_grid_edit_world *w = lud_grid_edit_get(edit);
+    return w->things[y * w->width + x];
+}
+
+void edit_expect(const lud_grid_edit *edit, const char *part) {
+    if (!strstr(lud_grid_edit_text(edit), part))
+        fail_msg("expected `%s` in:\n%s", part, lud_grid_edit_text(edit));
+    edit_check_text(edit);
+}

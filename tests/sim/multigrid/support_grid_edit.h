@@ -21,3 +21,10 @@ lud_model *edit_model_of(const char *text);
 void edit_check_text(const lud_grid_edit *edit);
 /* How often a text has a part. */
 int edit_count(const char *text, const char *part);
+/* The kind of thing of this name (lud_grid_kind), with the colour where it has one. */
+lud_grid_thing edit_kind(const char *wanted, lud_colour colour);
+/* The number of the parameter of this name. */
+int edit_parameter(const lud_grid_edit *edit, lud_grid_pick pick, const char *name);
+lud_grid_thing edit_thing_at(const lud_grid_edit *edit, int x, int y);
+/* The text has this part, and is the model that the document shows. */
+void edit_expect(const lud_grid_edit *edit, const char *part);

@@ -18,19 +18,6 @@
 #include "sim/multigrid/support_grid_edit.h"
 #include "sim/scenario.h"
 
-static lud_grid_thing kind_named(const char *wanted, lud_colour colour) {
-    const lud_grid_chances chances = {0.5, 0.1, 1, 0.5};
-    lud_grid_thing thing;
-    bool coloured, found = false;
-    for (int i = 0; !found; i++) {
-        lud_text name = {0};
-        if (!lud_grid_kind(i, colour, &chances, &thing, &coloured, &name)) fail_msg("no %s", wanted);
-        found = !strcmp(name.bytes, wanted);
-        lud_text_free(&name);
-    }
-    return thing;
-}
-
 static uint32_t draw(uint64_t *state, uint32_t n) {
     *state = *state * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
     return (uint32_t)(*state >> 33) % n;
@@ -54,7 +41,7 @@ static void test_single_edits(void **state) {
     (void)state;
     lud_error error = {0};
     lud_grid_edit *edit = edit_open_text(edit_plain, 0);
-    const lud_grid_thing lava = kind_named("lava", LUD_RED);
+    const lud_grid_thing lava = edit_kind("lava", LUD_RED);
     assert_int_equal(lud_grid_edit_put(edit, 1, 1, &lava, &error), LUD_OK);
     expect_line(edit, edit_plain, "We .. .. .. We .. .. .. We   # a row",
                 "We La .. .. We .. .. .. We   # a row");
@@ -181,7 +168,7 @@ static void test_ground_below_agents(void **state) {
     (void)state;
     lud_error error = {0};
     lud_grid_edit *edit = edit_open_text(edit_plain, 0);
-    const lud_grid_thing floor = kind_named("floor", LUD_BLUE);
+    const lud_grid_thing floor = edit_kind("floor", LUD_BLUE);
     static const struct { int x, y; } agents[] = {{6, 2}, {1, 2}};
     for (int i = 0; i < 2; i++) {
         const lud_grid_edit_world *w = lud_grid_edit_get(edit);
@@ -514,7 +501,7 @@ static void test_strokes(void **state) {
     (void)state;
     lud_error error = {0};
     lud_grid_edit *edit = edit_open_text(edit_bare, 0);
-    const lud_grid_thing lava = kind_named("lava", LUD_RED), floor = kind_named("floor", LUD_BLUE);
+    const lud_grid_thing lava = edit_kind("lava", LUD_RED), floor = edit_kind("floor", LUD_BLUE);
     lud_grid_edit_begin_stroke(edit);
     assert_int_equal(lud_grid_edit_put(edit, 2, 1, &lava, &error), LUD_OK);
     assert_int_equal(lud_grid_edit_put(edit, 2, 2, &floor, &error), LUD_OK);
@@ -544,7 +531,7 @@ static void test_saving(void **state) {
     lud_error error = {0};
     lud_grid_edit *edit;
     if (lud_grid_edit_open("world.yaml", NULL, NULL, 0, 0, &edit, &error)) fail_msg("%s", error.text);
-    const lud_grid_thing ball = kind_named("ball", LUD_BROWN); /* no code has this colour */
+    const lud_grid_thing ball = edit_kind("ball", LUD_BROWN); /* no code has this colour */
     if (lud_grid_edit_put(edit, 2, 2, &ball, &error)) fail_msg("%s", error.text);
     assert_true(lud_grid_edit_changed(edit));
     if (lud_grid_edit_save(edit, false, &error)) fail_msg("%s", error.text);
@@ -686,10 +673,19 @@ static void test_what_is_picked_next(void **state) {
                 edit, (lud_grid_pick){.kind = LUD_PICK_CELL, .x = 4, .y = 3}, points[k].x, points[k].y);
             assert_int_equal(fresh.kind, points[k].order[0] < 10 ? LUD_PICK_CELL : LUD_PICK_GOAL);
         }
+        for (int goal = 0; goal < 3 && points[k].n; goal++) {
+            bool here = false;
+            for (int i = 0; i < points[k].n; i++) here |= points[k].order[i] == 10 + goal;
+            if (here) continue;
+            const lud_grid_pick fresh = lud_grid_pick_next(
+                edit, (lud_grid_pick){.kind = LUD_PICK_GOAL, .goal = goal}, points[k].x, points[k].y);
+            assert_int_equal(fresh.kind, points[k].order[0] < 10 ? LUD_PICK_CELL : LUD_PICK_GOAL);
+            if (fresh.kind == LUD_PICK_GOAL) assert_int_equal(fresh.goal, points[k].order[0] - 10);
+        }
     }
     /* ground below an agent comes second */
-    const lud_grid_thing lava = kind_named("lava", LUD_RED);
-    lud_grid_thing ice = kind_named("unsteady ground", LUD_RED);
+    const lud_grid_thing lava = edit_kind("lava", LUD_RED);
+    lud_grid_thing ice = edit_kind("unsteady ground", LUD_RED);
     assert_int_equal(lud_grid_edit_put(edit, 1, 2, &lava, &error), LUD_OK);
     assert_int_equal(lud_grid_edit_put(edit, 3, 2, &ice, &error), LUD_OK);
     lud_grid_pick pick = lud_grid_pick_next(edit, world, 3, 2);

@@ -161,19 +161,79 @@ static void test_cutting(void **state) {
 /* Up to four things that are cut off are named, and of more it is said that there are. */
 static void test_what_is_named(void **state) {
     (void)state;
-    static const char *const rows[] = {"Ky Ro La Bl ..", "Ky Ro La Bl Ky"},
+    static const char *const rows[] = {"Ky Ro La Bl ..", "Ky Ro La Bl Ky", "k1 .. .. k1 .."},
                              *const said[] = {"cut off: yellow key, rock, lava, block",
-                                              "cut off: yellow key, rock, lava, block, ..."};
-    for (int k = 0; k < 2; k++) {
+                                              "cut off: yellow key, rock, lava, block, ...",
+                                              /* and what lies below */
+                                              "cut off: blue key, green goal, blue key, green goal"};
+    for (int k = 0; k < 3; k++) {
         lud_text text = {0};
         lud_error error = {0};
         lud_text_append(&text,
                         "ludus: 1\nworld: multigrid\nmultigrid:\n  map: |\n    Ay .. .. .. ..\n"
-                        "    .. .. .. .. ..\n    .. .. .. .. ..\n    %s\n",
+                        "    .. .. .. .. ..\n    .. .. .. .. ..\n    %s\n"
+                        "  legend: {k1: {key: {colour: blue}, under: {goal: {colour: green}}}}\n",
                         rows[k]);
         lud_grid_edit *edit = edit_open_text(text.bytes, 0);
         if (lud_grid_edit_resize(edit, LUD_SOUTH, -1, NULL, &error)) fail_msg("%s", error.text);
         assert_string_equal(lud_grid_edit_note(edit), said[k]);
+        lud_grid_edit_close(edit);
+        lud_text_free(&text);
+    }
+}
+
+/* A side is a wall where its corners are and at least half of it is: what is new comes next to it, else at
+ * the edge. */
+static void test_what_is_a_wall(void **state) {
+    (void)state;
+    static const struct {
+        const char *column;
+        bool walled;
+    } cases[] = {{"We .. .. We", true},       {"We We We We", true},     {"We We We ..", false},
+                 {".. We We We", false},      {"We .. .. .. We", false}, {"We .. We .. We", true},
+                 {"We .. .. .. .. We", false}};
+    for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
+        lud_text text = {0};
+        lud_error error = {0};
+        lud_text_append(&text, "ludus: 1\nworld: multigrid\nmultigrid:\n  map: |\n");
+        for (const char *code = cases[k].column; *code; code += code[2] ? 3 : 2)
+            lud_text_append(&text, "    .. Ky %.2s\n", code);
+        lud_grid_edit *edit = edit_open_text(text.bytes, 0);
+        if (lud_grid_edit_resize(edit, LUD_EAST, 1, NULL, &error)) fail_msg("%s", error.text);
+        const lud_grid_edit_world *w = lud_grid_edit_get(edit);
+        for (int y = 0; y < w->height; y++) {
+            const bool wall = !strncmp(cases[k].column + 3 * y, "We", 2);
+            assert_int_equal(is_wall_at(w, cases[k].walled ? 3 : 2, y), wall);
+            if (!wall || !cases[k].walled) assert_false(is_wall_at(w, cases[k].walled ? 2 : 3, y));
+        }
+        lud_grid_edit_close(edit);
+        lud_text_free(&text);
+    }
+}
+
+/* What is new is written as what is beside it: as far apart, and not into a comment. */
+static void test_what_stands_between_codes(void **state) {
+    (void)state;
+    static const struct {
+        const char *rows;
+        lud_direction side;
+        const char *wanted;
+    } cases[] = {
+        {"|\n    Ay  ..   ..    ..\n    .. .. .. ..\n    .. .. .. ..\n", LUD_EAST,
+         "    Ay  ..   ..    ..    ..\n"},
+        {"|\n    Ay  ..   ..    ..\n    .. .. .. ..\n    .. .. .. ..\n", LUD_WEST,
+         "    ..  Ay  ..   ..    ..\n"},
+        {"\n    - [We, # here\n       We,  We, We]\n    - [We, .., Ay, We]\n    - [We, We, We, We]\n",
+         LUD_WEST, "    - [We,  We, # here\n       We,  We, We]\n"},
+        {"\n    - [We, We,  # here\n       We,   We]\n    - [We, .., Ay, We]\n    - [We, We, We, We]\n",
+         LUD_EAST, "    - [We, We,  # here\n       We,   We,   We]\n"}};
+    for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
+        lud_text text = {0};
+        lud_error error = {0};
+        lud_text_append(&text, "ludus: 1\nworld: multigrid\nmultigrid:\n  map: %s", cases[k].rows);
+        lud_grid_edit *edit = edit_open_text(text.bytes, 0);
+        if (lud_grid_edit_resize(edit, cases[k].side, 1, NULL, &error)) fail_msg("%s", error.text);
+        edit_expect(edit, cases[k].wanted);
         lud_grid_edit_close(edit);
         lud_text_free(&text);
     }
@@ -226,8 +286,11 @@ static void test_styles_of_maps(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_growing), cmocka_unit_test(test_cutting),
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_growing),
+                                       cmocka_unit_test(test_cutting),
                                        cmocka_unit_test(test_what_is_named),
+                                       cmocka_unit_test(test_what_is_a_wall),
+                                       cmocka_unit_test(test_what_stands_between_codes),
                                        cmocka_unit_test(test_styles_of_maps)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

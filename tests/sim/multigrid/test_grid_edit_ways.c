@@ -9,26 +9,6 @@
 
 #include "sim/multigrid/support_grid_edit.h"
 
-static int parameter_named(const lud_grid_edit *edit, lud_grid_pick pick, const char *name) {
-    lud_grid_parameter parameters[LUD_GRID_PARAMETERS];
-    const int n = lud_grid_edit_parameters(edit, pick, parameters);
-    for (int i = 0; i < n; i++)
-        if (!strcmp(parameters[i].name, name)) return i;
-    fail_msg("there is no %s", name);
-    return -1;
-}
-
-static lud_grid_thing thing_at(const lud_grid_edit *edit, int x, int y) {
-    const lud_grid_edit_world *w = lud_grid_edit_get(edit);
-    return w->things[y * w->width + x];
-}
-
-static void expect_part(const lud_grid_edit *edit, const char *part) {
-    if (!strstr(lud_grid_edit_text(edit), part))
-        fail_msg("expected `%s` in:\n%s", part, lud_grid_edit_text(edit));
-    edit_check_text(edit);
-}
-
 /* A person, a robot, and a robot that is said to be one and to push nothing. */
 static const char team[] =
     "ludus: 1\nworld: multigrid\nmultigrid:\n  map: |\n    We We We We We\n    We Ay Ae Ab We\n"
@@ -40,7 +20,7 @@ static const char team[] =
 static void recolour(lud_grid_edit *edit, int x, lud_colour colour) {
     lud_error error = {0};
     const lud_grid_pick agent = {.kind = LUD_PICK_CELL, .x = x, .y = 1};
-    if (lud_grid_edit_change_parameter(edit, agent, parameter_named(edit, agent, "colour"), colour, &error))
+    if (lud_grid_edit_change_parameter(edit, agent, edit_parameter(edit, agent, "colour"), colour, &error))
         fail_msg("%s", error.text);
 }
 
@@ -50,35 +30,35 @@ static void test_agents_of_another_colour(void **state) {
     lud_error error = {0};
     lud_grid_edit *edit = edit_open_text(team, 0);
     recolour(edit, 1, LUD_GREY); /* the person */
-    lud_grid_agent agent = thing_at(edit, 1, 1).agent;
+    lud_grid_agent agent = edit_thing_at(edit, 1, 1).agent;
     assert_int_equal(agent.colour, LUD_GREY);
     assert_int_equal(agent.role, LUD_ROLE_ROBOT);
     assert_true(agent.can_push_rocks);
     assert_false(agent.can_enter_magic_walls);
-    expect_part(edit, "We Ae Ae Ab We");
+    edit_expect(edit, "We Ae Ae Ab We");
     assert_int_equal(lud_grid_edit_undo(edit, &error), LUD_OK);
     assert_string_equal(lud_grid_edit_text(edit), team);
 
     recolour(edit, 2, LUD_YELLOW);
-    agent = thing_at(edit, 2, 1).agent;
+    agent = edit_thing_at(edit, 2, 1).agent;
     assert_int_equal(agent.role, LUD_ROLE_HUMAN);
     assert_false(agent.can_push_rocks);
     assert_true(agent.can_enter_magic_walls);
     lud_grid_edit_undo(edit, &error);
 
     recolour(edit, 3, LUD_YELLOW); /* a robot among people stays one, and pushes nothing, as it did not */
-    agent = thing_at(edit, 3, 1).agent;
+    agent = edit_thing_at(edit, 3, 1).agent;
     assert_int_equal(agent.colour, LUD_YELLOW);
     assert_int_equal(agent.role, LUD_ROLE_ROBOT);
     assert_false(agent.can_push_rocks);
     assert_true(agent.can_enter_magic_walls);
-    expect_part(edit, "# the third");
+    edit_expect(edit, "# the third");
     lud_grid_edit_undo(edit, &error);
 
     recolour(edit, 1, LUD_BROWN); /* for which maps have no letter */
-    assert_int_equal(thing_at(edit, 1, 1).agent.colour, LUD_BROWN);
+    assert_int_equal(edit_thing_at(edit, 1, 1).agent.colour, LUD_BROWN);
     assert_int_equal(lud_grid_edit_get(edit)->agent[1 * 5 + 1], 0);
-    expect_part(edit, "brown");
+    edit_expect(edit, "brown");
     lud_grid_edit_close(edit);
 }
 
@@ -98,7 +78,7 @@ static void test_switches(void **state) {
     for (size_t k = 0; k < sizeof switches / sizeof *switches; k++)
         for (int on = 1; on >= 0; on--) {
             const lud_grid_pick pick = switches[k].of_agent ? agent : button;
-            const int number = parameter_named(edit, pick, switches[k].name);
+            const int number = edit_parameter(edit, pick, switches[k].name);
             if (lud_grid_edit_change_parameter(edit, pick, number, on, &error)) fail_msg("%s", error.text);
             lud_grid_parameter parameters[LUD_GRID_PARAMETERS];
             lud_grid_edit_parameters(edit, pick, parameters);
@@ -106,8 +86,8 @@ static void test_switches(void **state) {
             assert_string_equal(parameters[number].shown, on ? "true" : "false");
             edit_check_text(edit);
         }
-    assert_false(thing_at(edit, 1, 1).agent.can_push_rocks);
-    assert_false(thing_at(edit, 2, 1).object.enabled);
+    assert_false(edit_thing_at(edit, 1, 1).agent.can_push_rocks);
+    assert_false(edit_thing_at(edit, 2, 1).object.enabled);
     lud_grid_edit_close(edit);
 }
 
@@ -118,11 +98,11 @@ static void test_list_of_agents_in_braces(void **state) {
     lud_grid_edit *edit = edit_open_text(
         "{ludus: 1, world: multigrid, multigrid: {map: [We We We, We Ay We, We We We], max_steps: 9}}\n", 0);
     const lud_grid_pick agent = {.kind = LUD_PICK_CELL, .x = 1, .y = 1};
-    const lud_direction before = thing_at(edit, 1, 1).agent.direction;
+    const lud_direction before = edit_thing_at(edit, 1, 1).agent.direction;
     assert_int_equal(lud_grid_edit_turn(edit, agent, 2, &error), LUD_OK);
-    assert_int_equal(thing_at(edit, 1, 1).agent.direction, (before + 2) % 4);
-    expect_part(edit, "We We We], agents: [{facing: ");
-    expect_part(edit, "}], max_steps: 9}}\n");
+    assert_int_equal(edit_thing_at(edit, 1, 1).agent.direction, (before + 2) % 4);
+    edit_expect(edit, "We We We], agents: [{facing: ");
+    edit_expect(edit, "}], max_steps: 9}}\n");
     lud_grid_edit_close(edit);
 }
 
@@ -141,18 +121,18 @@ static void test_goals_of_another_kind(void **state) {
     (void)state;
     lud_grid_edit *edit = edit_open_text(edit_plain, 0);
     change_goal(edit, 0, (lud_grid_edit_goal){.x1 = 2, .y1 = 3, .x2 = 2, .y2 = 3, .cell = true});
-    expect_part(edit, "  - {cell: [2, 3], weight: 2}   # left\n");
+    edit_expect(edit, "  - {cell: [2, 3], weight: 2}   # left\n");
     change_goal(edit, 1, (lud_grid_edit_goal){.x1 = 5, .y1 = 1, .x2 = 6, .y2 = 4});
-    expect_part(edit, "  - rectangle: [5, 1, 6, 4]\n    agents: [1]   # hers\n");
+    edit_expect(edit, "  - rectangle: [5, 1, 6, 4]\n    agents: [1]   # hers\n");
     change_goal(edit, 2, (lud_grid_edit_goal){.x1 = 5, .y1 = 3, .x2 = 7, .y2 = 4});
-    expect_part(edit, "  - {rectangle: [5, 3, 7, 4]}\n");
+    edit_expect(edit, "  - {rectangle: [5, 3, 7, 4]}\n");
     const lud_grid_edit_world *w = lud_grid_edit_get(edit);
     assert_int_equal(w->n_goals, 3);
     assert_true(w->goals[0].cell && w->goals[0].weight == 2 && w->goals[0].for_all);
     assert_true(!w->goals[1].cell && w->goals[1].x2 == 6 && !w->goals[1].for_all && w->goals[1].agents == 2);
     assert_true(!w->goals[2].cell && w->goals[2].y1 == 3 && w->goals[2].weight == 1);
     change_goal(edit, 0, (lud_grid_edit_goal){.x1 = 1, .y1 = 1, .x2 = 3, .y2 = 4}); /* and back */
-    expect_part(edit, "  - {rectangle: [1, 1, 3, 4], weight: 2}   # left\n");
+    edit_expect(edit, "  - {rectangle: [1, 1, 3, 4], weight: 2}   # left\n");
     lud_grid_edit_close(edit);
 }
 
@@ -173,7 +153,7 @@ static void test_new_goal_of_one_agent(void **state) {
     wanted.goals = goals;
     wanted.n_goals = n + 1;
     if (lud_grid_edit_apply(edit, &wanted, "add", &error)) fail_msg("%s", error.text);
-    expect_part(edit, "  - {cell: [7, 4]}\n  - {cell: [2, 1], weight: 0.25, agents: [1]}\n");
+    edit_expect(edit, "  - {cell: [7, 4]}\n  - {cell: [2, 1], weight: 0.25, agents: [1]}\n");
     lud_grid_edit_world_free(&wanted);
     lud_grid_edit_close(edit);
 }
@@ -197,11 +177,11 @@ static void test_what_lies_below(void **state) {
     expect_words(edit, top, "yellow agent 1, human, at (6, 2)");
     expect_words(edit, below, "unsteady ground below, at (6, 2)");
     if (lud_grid_edit_remove(edit, below, &error)) fail_msg("%s", error.text);
-    assert_int_equal(thing_at(edit, 6, 2).under.type, LUD_EMPTY);
-    assert_true(thing_at(edit, 6, 2).is_agent && thing_at(edit, 6, 2).agent.can_push_rocks);
+    assert_int_equal(edit_thing_at(edit, 6, 2).under.type, LUD_EMPTY);
+    assert_true(edit_thing_at(edit, 6, 2).is_agent && edit_thing_at(edit, 6, 2).agent.can_push_rocks);
     assert_int_equal(lud_grid_edit_get(edit)->agent[2 * 9 + 6], 1);
     assert_false(lud_grid_pick_is(edit, below));
-    expect_part(edit, "- facing: west     # the person\n");
+    edit_expect(edit, "- facing: west     # the person\n");
 
     lud_grid_thing person;
     lud_text name = {0};
@@ -211,8 +191,8 @@ static void test_what_lies_below(void **state) {
     assert_true(found);
     if (lud_grid_edit_put(edit, 1, 2, &person, &error)) fail_msg("%s", error.text); /* on the robot */
     assert_int_equal(lud_grid_edit_get(edit)->agent[2 * 9 + 1], 0);
-    assert_int_equal(thing_at(edit, 1, 2).agent.role, LUD_ROLE_HUMAN);
-    expect_part(edit, "# the robot\n");
+    assert_int_equal(edit_thing_at(edit, 1, 2).agent.role, LUD_ROLE_HUMAN);
+    edit_expect(edit, "# the robot\n");
     lud_grid_edit_close(edit);
 }
 

@@ -10,6 +10,7 @@
 
 #include "sim/multigrid/edit/grid_edit_check.h"
 #include "sim/multigrid/support_grid_edit.h"
+#include "sim/statespace/statespace.h"
 
 static bool finds(const lud_grid_edit *edit, const char *part) {
     lud_grid_problem problems[32];
@@ -145,10 +146,151 @@ static void test_problems_of_keys_in_boxes(void **state) {
     }
 }
 
+/* A hall with a wall across, which the piece `gap` of the legend is in; the person wants to get past it. */
+static lud_grid_edit *open_hall(const char *gap, const char *more) {
+    char text[1024];
+    snprintf(text, sizeof text,
+             "ludus: 1\nworld: multigrid\nmultigrid:\n  map: |\n    We We We We We\n    We Ay g1 .. We\n"
+             "    We We We We We\n  legend: {g1: %s}\n%sgoals: [{cell: [3, 1]}]\n",
+             gap, more);
+    return edit_open_text(text, 0);
+}
+
+/* A magic wall lets in who can enter such walls, while it is active and the chance is not zero; a closed door
+ * opens to those who have an action for it. */
+static void test_ways_through(void **state) {
+    (void)state;
+    static const char can[] = "  can_enter_magic_walls: [yellow]\n";
+    static const struct {
+        const char *gap, *more;
+        bool opens;
+    } cases[] = {{"{magic_wall: {side: west, entry: 1}}", can, true},
+                 {"{magic_wall: {side: west, entry: 0.25}}", can, true},
+                 {"{magic_wall: {side: west, entry: 0}}", can, false},
+                 {"{magic_wall: {side: west, entry: 1, active: false}}", can, false},
+                 {"{magic_wall: {side: west, entry: 1}}", "", false},
+                 {"{door: {colour: red, state: closed}}", "  actions: full\n", true},
+                 {"{door: {colour: red, state: closed}}", "  actions: small\n", false},
+                 {"{door: {colour: red, state: open}}", "  actions: small\n", true},
+                 {"bush", "", true},
+                 {"lava", "", true},
+                 {"wall", "", false}};
+    for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
+        lud_grid_edit *edit = open_hall(cases[k].gap, cases[k].more);
+        if (finds(edit, "agent 0 cannot reach goal 0") == cases[k].opens)
+            fail_msg("%s%s", cases[k].gap, cases[k].more);
+        lud_grid_edit_close(edit);
+    }
+    /* from where is not known where everybody starts at random */
+    lud_grid_edit *edit = open_hall("wall", "  random_start: true\n");
+    assert_false(finds(edit, "cannot reach"));
+    lud_grid_edit_close(edit);
+}
+
+/* Doors want a key of their colour, each by itself; no more is told than there is room for. */
+static void test_keys_of_other_colours(void **state) {
+    (void)state;
+    lud_grid_edit *edit =
+        edit_open_text("ludus: 1\nworld: multigrid\nmultigrid:\n  map: |\n    We We We We We We\n"
+                       "    We Ay Kb d1 d2 We\n    We .. Kr d1 d2 We\n    We We We We We We\n"
+                       "  legend:\n    Kb: {key: {colour: blue}}\n"
+                       "    d1: {door: {colour: blue, state: locked}}\n"
+                       "    d2: {door: {colour: green, state: locked}}\n",
+                       0);
+    assert_false(finds(edit, "no blue key"));
+    assert_true(finds(edit, "no green key for the door at (4, 1)"));
+    assert_true(finds(edit, "no green key for the door at (4, 2)"));
+    lud_grid_problem problems[3] = {{.text = ""}, {.text = "as it was"}, {.text = "as it was"}};
+    assert_int_equal(lud_grid_edit_check(edit, problems, 1, NULL), 1);
+    assert_string_equal(problems[0].text, "no green key for the door at (4, 1)");
+    for (int k = 1; k < 3; k++) assert_string_equal(problems[k].text, "as it was");
+    lud_grid_edit_close(edit);
+}
+
+/* Goals of every human want one; those of somebody by number, and none at all, do not. */
+static void test_goals_without_people(void **state) {
+    (void)state;
+    static const struct {
+        const char *agent, *goals;
+        bool wanting;
+    } cases[] = {{"Ae", "goals: [{cell: [1, 1]}]\n", true},
+                 {"Ay", "goals: [{cell: [1, 1]}]\n", false},
+                 {"Ae", "goals: [{cell: [1, 1], agents: [0]}]\n", false},
+                 {"Ae", "goals: [{cell: [1, 1], agents: [0]}, {cell: [2, 1]}]\n", true},
+                 {"Ae", "goals: [{cell: [2, 1]}, {cell: [1, 1], agents: [0]}]\n", true},
+                 {"Ae", "", false}};
+    for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
+        char text[512];
+        snprintf(text, sizeof text,
+                 "ludus: 1\nworld: multigrid\nmultigrid:\n  map: |\n    We We We We\n    We %s .. We\n"
+                 "    We We We We\n%s",
+                 cases[k].agent, cases[k].goals);
+        lud_grid_edit *edit = edit_open_text(text, 0);
+        assert_int_equal(finds(edit, "goals are for humans, and there are none"), cases[k].wanting);
+        assert_false(finds(edit, "nobody acts"));
+        lud_grid_edit_close(edit);
+    }
+}
+
+/* Cells in no goal are counted and marked, the first of them is where the problem is; marks of before go. */
+static void test_cells_in_no_goal(void **state) {
+    (void)state;
+    lud_error error = {0};
+    lud_grid_edit *edit =
+        edit_open_text("ludus: 1\nworld: multigrid\nmultigrid:\n  map: |\n    We We We We We\n"
+                       "    We Ay .. .. We\n    We .. .. .. We\n    We We We We We\n"
+                       "goals: [{rectangle: [1, 1, 2, 2]}]\n",
+                       0);
+    uint8_t marked[5 * 4];
+    lud_grid_problem problems[4];
+    memset(marked, 1, sizeof marked);
+    lud_grid_edit_check(edit, problems, 4, marked);
+    for (int c = 0; c < 5 * 4; c++) assert_int_equal(marked[c], 0);
+    if (lud_grid_edit_set(edit, "goals_must_cover", "true", &error)) fail_msg("%s", error.text);
+    memset(marked, 1, sizeof marked);
+    assert_int_equal(lud_grid_edit_check(edit, problems, 4, marked), 1);
+    assert_string_equal(problems[0].text, "2 cells are in no goal of agent 0 (goals_must_cover)");
+    assert_true(problems[0].refused && problems[0].x == 3 && problems[0].y == 1);
+    for (int c = 0; c < 5 * 4; c++) assert_int_equal(marked[c], c % 5 == 3 && (c / 5 == 1 || c / 5 == 2));
+    lud_grid_edit_close(edit);
+}
+
+/* A world whose layers are larger than a sample, but which is small, is known to the last state. */
+static void test_study_of_wide_layers(void **state) {
+    (void)state;
+    lud_error error = {0};
+    lud_grid_edit *edit = edit_open_text(
+        "ludus: 1\nworld: multigrid\nmultigrid:\n  map: |\n    We We We We We We\n    We Ay .. .. .. We\n"
+        "    We .. .. .. .. We\n    We .. .. .. Ae We\n    We We We We We We\n  max_steps: 12\n"
+        "  actions: small\n",
+        0);
+    lud_grid_study study;
+    if (lud_grid_study_model(lud_grid_edit_model(edit), &study, &error)) fail_msg("%s", error.text);
+    lud_statespace *space;
+    if (lud_statespace_build(lud_grid_edit_model(edit), &(lud_statespace_options){.n_threads = 1}, &space,
+                             &error))
+        fail_msg("%s", error.text);
+    uint64_t widest = 0;
+    for (int layer = 0; layer < space->n_layers; layer++) {
+        const uint64_t n = space->layer_begin[layer + 1] - space->layer_begin[layer];
+        widest = n > widest ? n : widest;
+    }
+    assert_true(widest > 2048 && space->n_states < LUD_GRID_STUDIED_STATES);
+    assert_true(study.exact && study.reach_known && study.states == (double)space->n_states);
+    lud_statespace_destroy(space);
+    lud_grid_edit_close(edit);
+}
+
 int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_problems_of_who_is_walled_in), cmocka_unit_test(test_problems_of_rooms_apart),
-        cmocka_unit_test(test_problems_of_an_empty_grid), cmocka_unit_test(test_problems),
-        cmocka_unit_test(test_problems_of_keys_in_boxes)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_problems_of_who_is_walled_in),
+                                       cmocka_unit_test(test_problems_of_rooms_apart),
+                                       cmocka_unit_test(test_problems_of_an_empty_grid),
+                                       cmocka_unit_test(test_problems),
+                                       cmocka_unit_test(test_problems_of_keys_in_boxes),
+                                       cmocka_unit_test(test_ways_through),
+                                       cmocka_unit_test(test_keys_of_other_colours),
+                                       cmocka_unit_test(test_goals_without_people),
+                                       cmocka_unit_test(test_cells_in_no_goal),
+                                       cmocka_unit_test(test_study_of_wide_layers)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
