@@ -34,6 +34,7 @@ struct lud_proof_ranker {
     int n_shares;
     bool play_all;                            /* also what the exact prover refutes, and to the end */
     lud_proof_refuter refuter;                /* what it has derived serves all rankings */
+    int64_t state_worth;                      /* lud_proof_refuter_worth of the network */
     lud_proof_remembered remembered, nothing; /* heads of states, and none */
     bool forgetful;                           /* keep none */
     lud_proof_atom *candidates;               /* [max_queries][1 + n_modes * width] */
@@ -58,6 +59,7 @@ static lud_status open_player(lud_proof_ranker *r, int n_threads, lud_error *err
     const int32_t n_slots = (int32_t)o->n_slots;
     if (!r->net) return LUD_OK;
     LUD_TRY(lud_proof_refuter_create(r->model->base, &r->refuter, error));
+    r->state_worth = lud_proof_refuter_worth(lud_proof_net_weights(r->net));
     const bool on_cpu = r->net->parameters->device->backend->host_memory;
     LUD_TRY(lud_proof_remembered_create(r->net->width, on_cpu ? REMEMBERED_BYTES : 0, &r->remembered, error));
     if (o->best_first > 0)
@@ -478,8 +480,7 @@ static int corrupted_argument(const lud_proof_ranker *r, const lud_proof_atom *q
 static int64_t cost_of_playing(const lud_proof_ranker *r, int32_t q) {
     enum { STATES_A_STEP = 8 };
     const int32_t length = r->played[q * (1 + r->n_modes * r->width)].length;
-    return (int64_t)r->width * (1 + length) * STATES_A_STEP *
-           lud_proof_refuter_worth(lud_proof_net_weights(r->net));
+    return (int64_t)r->width * (1 + length) * STATES_A_STEP * r->state_worth;
 }
 
 /* Adds the candidates of query q whose ranks are open to place[n]. Settled are those without a proof that
