@@ -15,8 +15,8 @@ typedef enum lud_proof_node_kind {
 
 typedef struct lud_proof_node {
     lud_proof_atom atom; /* with all bindings applied; open variables are named as in the state's goals */
-    int32_t kind, index;
-    int32_t parent;                  /* -1: the query */
+    int32_t kind, index; /* -1: it is open */
+    int32_t parent;      /* -1: the query */
     int32_t first_child, n_children; /* children are consecutive; -1 where there are none */
 } lud_proof_node;
 

@@ -281,6 +281,57 @@ static void test_ends(void **state) {
     walk_destroy(walk);
 }
 
+static int walk_elapsed(const lud_model *model, const uint8_t *state) {
+    (void)model;
+    return state[0] | state[1] << 8;
+}
+
+/* Environments that are put into states go on from there, over or not before; the others know nothing of it.
+ */
+static void test_environments_are_put_into_states(void **state) {
+    (void)state;
+    enum { FOUR = 4 };
+    walk_model *walk = walk_create(1, 7, 5);
+    walk->slip[0] = 0;
+    const lud_world *plain = walk->model.world;
+    lud_world counting = *plain; /* whose states say how many steps they are from the start */
+    counting.elapsed = walk_elapsed;
+    static const lud_batch_end ends[] = {LUD_END_RESETS_NEXT, LUD_END_STAYS};
+    for (int k = 0; k < 4; k++) {
+        const bool counts = k < 2, stays = ends[k % 2] == LUD_END_STAYS;
+        walk->model.world = counts ? &counting : plain;
+        lud_batch *batch;
+        assert_int_equal(lud_batch_create(&walk->model, FOUR, 1, 0, &batch, NULL), LUD_OK);
+        batch->end = ends[k % 2];
+        lud_batch_reset(batch, NULL);
+        uint8_t terminated[FOUR], truncated[FOUR], there[2][4], wanted[4];
+        const int32_t home[] = {1, 1, 1, 1}, away[] = {2, 2, 2, 2};
+        const lud_batch_out out = {.terminated = terminated, .truncated = truncated};
+        lud_batch_step(batch, (lud_actions){.discrete = home}, &out);
+        for (int e = 0; e < FOUR; e++) assert_int_equal(terminated[e], 1);
+        walk_state(walk, 2, (int[]){3}, there[0]);
+        walk_state(walk, 3, (int[]){4}, there[1]);
+        lud_batch_put(batch, 1, 2, there[0]);
+        walk_state(walk, 1, (int[]){0}, wanted);
+        for (int e = 0; e < FOUR; e++) {
+            const bool put = e == 1 || e == 2;
+            assert_memory_equal(batch->states + 4 * e, put ? there[e - 1] : wanted, 4);
+            assert_int_equal(batch->episode_step[e], !put ? 1 : counts ? e + 1 : 0);
+        }
+        lud_batch_step(batch, (lud_actions){.discrete = away}, &out);
+        for (int e = 1; e <= 2; e++) {
+            walk_state(walk, e + 2, (int[]){e + 3}, wanted);
+            assert_memory_equal(batch->states + 4 * e, wanted, 4);
+            assert_true(!terminated[e] && !truncated[e] && batch->episode_step[e] == (counts ? e + 2 : 1));
+        }
+        for (int e = 0; e < FOUR; e += 3) /* they waited, or began anew */
+            assert_int_equal(batch->episode_step[e], stays);
+        lud_batch_destroy(batch);
+    }
+    walk->model.world = plain;
+    walk_destroy(walk);
+}
+
 /* A world without a limit of steps: whoever waits for whole episodes sets one, and they begin anew behind it.
  */
 static void test_a_limit_of_the_batch(void **state) {
@@ -356,6 +407,68 @@ static void test_few_slow_environments_are_shared(void **state) {
     walk_destroy(walk);
 }
 
+/* ---- parts of rewards ---- */
+
+enum { PARTS = 2 };
+
+/* One part is what the reward is above one, the other is one. */
+static void step_in_parts(const lud_model *model, lud_range range, uint8_t *states, lud_actions actions,
+                          lud_outcome outcome) {
+    quick_world->step(model, range, states, actions, outcome);
+    for (int i = 0; i < range.n * model->layout.n_agents; i++) {
+        outcome.components[i * PARTS] = outcome.rewards[i] - 1.0f;
+        outcome.components[i * PARTS + 1] = 1.0f;
+    }
+}
+
+/* Parts are those of the environment and agent; who waits, or begins anew, has neither rewards nor parts. */
+static void test_parts_of_rewards(void **state) {
+    (void)state;
+    enum { FEW = 4, AGENTS = 2 };
+    static const char *const names[PARTS] = {"above", "one"};
+    walk_model *walk = walk_create(AGENTS, 7, 9);
+    for (int i = 0; i < AGENTS; i++) walk->slip[i] = 0;
+    quick_world = walk->model.world;
+    lud_world parted = *quick_world;
+    parted.step = step_in_parts;
+    walk->model.world = &parted;
+    walk->model.layout.n_components = PARTS;
+    walk->model.layout.components = names;
+    static const lud_batch_end ends[] = {LUD_END_RESETS_NEXT, LUD_END_STAYS};
+    for (int k = 0; k < 2; k++) {
+        lud_batch *batch;
+        assert_int_equal(lud_batch_create(&walk->model, FEW, 1, 0, &batch, NULL), LUD_OK);
+        batch->end = ends[k];
+        lud_batch_reset(batch, NULL);
+        float rewards[FEW][AGENTS], parts[FEW][AGENTS][PARTS];
+        uint8_t terminated[FEW];
+        int n_waited = 0;
+        const lud_batch_out out = {
+            .rewards = rewards[0], .components = parts[0][0], .terminated = terminated};
+        for (int step = 0; step < 3; step++) {
+            /* those in the middle are home after two steps */
+            const int32_t actions[FEW][AGENTS] = {{2, 2}, {step > 0, 1}, {step > 0, 1}, {2, 1}};
+            memset(rewards, 0x7f, sizeof rewards);
+            memset(parts, 0x7f, sizeof parts);
+            lud_batch_step(batch, (lud_actions){.discrete = actions[0]}, &out);
+            for (int e = 0; e < FEW; e++) {
+                const bool waits = step == 2 && (e == 1 || e == 2);
+                if (step == 1) assert_int_equal(terminated[e], e == 1 || e == 2);
+                for (int i = 0; i < AGENTS; i++) {
+                    if (waits) assert_true(rewards[e][i] == 0.0f);
+                    assert_true(parts[e][i][0] == (waits ? 0.0f : rewards[e][i] - 1.0f));
+                    assert_true(parts[e][i][1] == (waits ? 0.0f : 1.0f));
+                }
+                n_waited += waits;
+            }
+        }
+        assert_int_equal(n_waited, 2);
+        lud_batch_destroy(batch);
+    }
+    walk->model.world = quick_world;
+    walk_destroy(walk);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_threads_and_splits_agree),
@@ -364,8 +477,10 @@ int main(void) {
         cmocka_unit_test(test_impossible_steps_are_refused),
         cmocka_unit_test(test_final_states_and_counters),
         cmocka_unit_test(test_ends),
+        cmocka_unit_test(test_environments_are_put_into_states),
         cmocka_unit_test(test_a_limit_of_the_batch),
         cmocka_unit_test(test_few_slow_environments_are_shared),
+        cmocka_unit_test(test_parts_of_rewards),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -357,7 +357,7 @@ static bool describe_change(const char *before, const char *after, const char *n
 lud_status lud_grid_edit_commit(lud_grid_edit *edit, lud_text *text, lud_grid_edit_reading *reading,
                                 const char *name, lud_error *error) {
     const char *from = edit->stroke ? edit->stroke : lud_grid_edit_text(edit);
-    const bool goes_on = edit->stroke && edit->stroke_has_change && edit->n_done > 0;
+    const bool goes_on = edit->stroke_has_change;
     lud_grid_edit_change change;
     if (!goes_on && edit->n_done == edit->capacity) {
         const int capacity = edit->capacity ? 2 * edit->capacity : 64;

@@ -405,7 +405,7 @@ static bool is_same_world(const lud_grid_edit_world *a, const lud_grid_edit_worl
     for (int c = 0; c < a->width * a->height; c++)
         if (a->agent[c] != b->agent[c] || !lud_grid_edit_same(&a->things[c], &b->things[c])) return false;
     for (int k = 0; k < a->n_goals; k++)
-        if (b->goals[k].origin != k || !lud_grid_edit_same_goal(&a->goals[k], &b->goals[k])) return false;
+        if (!lud_grid_edit_same_goal(&a->goals[k], &b->goals[k])) return false;
     return true;
 }
 
@@ -438,7 +438,7 @@ lud_status lud_grid_edit_set(lud_grid_edit *edit, const char *path, const char *
         if (node)
             status = lud_tree_edit_value(&w.text, node, value, error);
         else if (at && at->kind == LUD_TREE_MAPPING)
-            status = lud_tree_edit_add_key(&w.text, at, at == section ? behind : NULL, key, value, error);
+            status = lud_tree_edit_add_key(&w.text, at, behind, key, value, error);
         else if (at)
             status = lud_tree_expected(at, error, "a section");
         else {

@@ -124,7 +124,7 @@ static void check_people(finder *f) {
     int n_humans = 0;
     for (int i = 0; i < f->spec->n_agents; i++) n_humans += map->agents[i].role == LUD_ROLE_HUMAN;
     if (!f->spec->n_agents) tell(f, false, -1, -1, "nobody acts: place an agent");
-    if (w->n_goals && !n_humans) {
+    if (!n_humans) {
         bool all = false;
         for (int g = 0; g < w->n_goals; g++) all |= w->goals[g].for_all;
         if (all) tell(f, false, -1, -1, "goals are for humans, and there are none");
@@ -195,7 +195,5 @@ lud_status lud_grid_study_model(const lud_model *model, lud_grid_study *study, l
     study->states = estimate.states;
     study->exact = estimate.exhausted;
     study->lower_bound = estimate.lower_bound;
-    return estimate.states <= LUD_GRID_STUDIED_STATES && !estimate.lower_bound
-               ? find_reached(model, study, error)
-               : LUD_OK;
+    return estimate.states <= LUD_GRID_STUDIED_STATES ? find_reached(model, study, error) : LUD_OK;
 }

@@ -98,7 +98,7 @@ static lud_status move_goals(const lud_grid_edit *edit, const lines *l, lud_grid
             return lud_fail(
                 error, LUD_ERROR_UNSUPPORTED,
                 "goal %d would have to move, and it is also that of the other maps of the ensemble", g);
-        if (l->cut && *last - *first < length)
+        if (*last - *first < length)
             lud_text_append(note, "%sgoal %d is smaller", note->length ? ", " : "", g);
     }
     return LUD_OK;
@@ -120,9 +120,7 @@ static void note_what_goes(const lud_grid_edit_world *w, const lines *l, lud_tex
     lud_text words = {0};
     int n = 0;
     for (int c = 0; c < w->width * w->height; c++) {
-        if (!is_cut(l, c % w->width, c / w->width) || c % w->width >= w->map_width ||
-            c / w->width >= w->map_height)
-            continue;
+        if (!is_cut(l, c % w->width, c / w->width)) continue;
         count_object(&w->things[c].object, &words, &n);
         count_object(&w->things[c].under, &words, &n);
     }

@@ -23,7 +23,7 @@ bool lud_grid_pick_is(const lud_grid_edit *edit, lud_grid_pick pick) {
     const lud_grid_thing *thing = thing_at(edit, pick.x, pick.y);
     if (!thing) return false;
     if (pick.layer == 0) return is_laden(thing) || thing->object.type != LUD_EMPTY;
-    return pick.layer == 1 && is_laden(thing) && thing->under.type != LUD_EMPTY;
+    return pick.layer == 1 && thing->under.type != LUD_EMPTY;
 }
 
 static bool covers(const lud_grid_edit_goal *goal, int x, int y) {
@@ -127,7 +127,7 @@ static lud_status apply_cell(lud_grid_edit *edit, int x, int y, const lud_grid_t
     lud_grid_edit_world wanted;
     if (!lud_grid_edit_copy(lud_grid_edit_get(edit), &wanted)) return lud_no_memory(error, "a change");
     wanted.things[y * wanted.width + x] = *thing;
-    wanted.agent[y * wanted.width + x] = thing->is_agent ? agent : -1;
+    wanted.agent[y * wanted.width + x] = agent;
     const lud_status status = lud_grid_edit_apply(edit, &wanted, name, error);
     lud_grid_edit_world_free(&wanted);
     return status;
@@ -152,8 +152,7 @@ lud_status lud_grid_edit_put(lud_grid_edit *edit, int x, int y, const lud_grid_t
     int agent = -1;
     if (is_laden(thing)) {
         below.under = is_laden(is) ? is->under : is->object;
-        if (thing->is_agent && is->is_agent)
-            agent = lud_grid_edit_get(edit)->agent[y * lud_grid_edit_get(edit)->width + x];
+        if (thing->is_agent) agent = lud_grid_edit_get(edit)->agent[y * lud_grid_edit_get(edit)->width + x];
     } else if (is_laden(is)) {
         below = *is;
         below.under = thing->object;

@@ -55,6 +55,11 @@ static void test_agents_of_another_colour(void **state) {
     edit_expect(edit, "# the third");
     lud_grid_edit_undo(edit, &error);
 
+    recolour(edit, 3, LUD_GREY); /* nor among those who push */
+    assert_false(edit_thing_at(edit, 3, 1).agent.can_push_rocks);
+    edit_expect(edit, "can_push_rocks: false}   # the third");
+    lud_grid_edit_undo(edit, &error);
+
     recolour(edit, 1, LUD_BROWN); /* for which maps have no letter */
     assert_int_equal(edit_thing_at(edit, 1, 1).agent.colour, LUD_BROWN);
     assert_int_equal(lud_grid_edit_get(edit)->agent[1 * 5 + 1], 0);

@@ -291,6 +291,16 @@ static int free_terms_are_numbered(const lud_proof_base *base, const lud_proof_t
     return n;
 }
 
+/* What is open, and a fact, has nothing below it; only what was shown by a fact or a rule has its number. */
+static void leaves_have_nothing_below(const lud_proof_tree *tree) {
+    for (int32_t i = 0; i < tree->n; i++) {
+        const lud_proof_node *node = &tree->nodes[i];
+        if (node->kind != LUD_PROOF_NODE_RULE) assert_int_equal(node->n_children, 0);
+        assert_int_equal(node->first_child < 0, node->n_children == 0);
+        assert_int_equal(node->index < 0, node->kind == LUD_PROOF_NODE_OPEN);
+    }
+}
+
 static void test_search(void **state) {
     (void)state;
     long found = 0, none = 0, open = 0;
@@ -325,10 +335,19 @@ static void test_search(void **state) {
                 assert_int_equal(lud_prover_ask(prover, &query, &answer, &error), LUD_OK);
                 assert_int_equal(answer, LUD_PROVER_PROVED);
                 assert_true(lud_proof_tree_check(base, &query, excluded, &tree));
+                /* steps behind the end of a proof do nothing */
+                const int32_t n_nodes = tree.n;
+                int32_t beyond[LUD_PROOF_MAX_GOALS];
+                memcpy(beyond, result.path, (size_t)result.n_path * sizeof *beyond);
+                beyond[result.n_path] = result.path[0];
+                assert_int_equal(
+                    lud_proof_tree_from_path(base, &query, beyond, result.n_path + 1, &tree, &error), LUD_OK);
+                assert_int_equal(tree.n, n_nodes);
                 for (int32_t n_path = 0; n_path <= result.n_path; n_path++) {
                     assert_int_equal(
                         lud_proof_tree_from_path(base, &query, result.path, n_path, &tree, &error), LUD_OK);
                     free_terms_are_numbered(base, &tree);
+                    leaves_have_nothing_below(&tree);
                     open += !lud_proof_tree_is_closed(&tree) && free_terms_are_numbered(base, &tree) > 0;
                 }
                 lud_proof_tree_free(&tree);

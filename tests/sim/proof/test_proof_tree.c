@@ -147,6 +147,7 @@ static void trees_are_written(void **state) {
     lud_proof_tree_print(base, &tree, &text);
     assert_non_null(strstr(text.bytes, "   └─ parent(bob,cat)  open\n"));
     assert_false(lud_proof_tree_is_closed(&tree));
+    assert_false(lud_proof_tree_is_closed(&(lud_proof_tree){0})); /* nothing was shown */
     lud_text_clear(&text);
     lud_proof_tree_print(base, &(lud_proof_tree){0}, &text);
     assert_int_equal(text.length, 0);
@@ -155,9 +156,37 @@ static void trees_are_written(void **state) {
     lud_proof_base_destroy(base);
 }
 
+/* What is free is named as in the state: by the open goals in their order first, then by what is closed. */
+static void free_terms_are_named(void **state) {
+    (void)state;
+    lud_proof_base *base = proof_base(LUD_PROOF_RELATIONS, "likes(dan,dan)\n",
+                                      "top:1:any(X), likes(X,Y), likes(Y,X) -> top(X)\n"
+                                      "any:1:pair(U,V) -> any(W)\npair(A,B)\n",
+                                      NULL);
+    const lud_proof_atom query = proof_atom(base, "top(dan)");
+    int32_t path[3] = {0};
+    static const char *const names[] = {"top", "any", "rule 3"};
+    for (int k = 0; k < 3; k++)
+        for (int32_t r = 0; r < base->n_rules; r++)
+            if (!strcmp(base->rules[r].name, names[k])) path[k] = r + 1;
+    lud_proof_tree tree = {0};
+    lud_error error = {0};
+    if (lud_proof_tree_from_path(base, &query, path, 3, &tree, &error)) fail_msg("%s", error.text);
+    assert_int_equal(tree.n, 5); /* it, its three goals, and the pair below the first of them */
+    const int32_t n = base->n_constants, dan = query.terms[0];
+    const int32_t terms[5][2] = {{dan}, {dan}, {dan, n + 1}, {n + 1, dan}, {n + 2, n + 3}};
+    for (int i = 0; i < 5; i++) {
+        assert_int_equal(tree.nodes[i].kind, i == 2 || i == 3 ? LUD_PROOF_NODE_OPEN : LUD_PROOF_NODE_RULE);
+        assert_int_equal(tree.nodes[i].first_child, i == 0 ? 1 : i == 1 ? 4 : -1);
+        for (int k = 0; k < 2; k++) assert_int_equal(tree.nodes[i].atom.terms[k], terms[i][k]);
+    }
+    lud_proof_tree_free(&tree);
+    lud_proof_base_destroy(base);
+}
+
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(changed_proofs_are_none),
-                                       cmocka_unit_test(variables_stand_for_one_thing),
-                                       cmocka_unit_test(trees_are_written)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(changed_proofs_are_none), cmocka_unit_test(variables_stand_for_one_thing),
+        cmocka_unit_test(trees_are_written), cmocka_unit_test(free_terms_are_named)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
