@@ -255,19 +255,19 @@ static void nothing_of_its_own(const lud_model *model, const uint8_t *state, lud
 static void test_worlds_that_say_little(void **state) {
     (void)state;
     static const char *const farm[] = {"sow", "reap"}, *const guard[] = {"watch", "shout", "run"};
-    static const int teams[] = {1, 0, 1, 2};
+    static const int teams[] = {1, 0, 0, 2}; /* the last team has nobody: the last agent tells its choices */
     const lud_action_space actions[] = {{.n_discrete = 2, .names = farm},
                                         {.n_discrete = 3, .names = guard},
                                         {.n_discrete = 2, .names = farm},
                                         {.n_discrete = 1, .names = guard}};
     const lud_world world = {.name = "quiet", .describe = nothing_of_its_own};
     const lud_model model = {.world = &world,
-                             .layout = {.n_agents = 4, .n_teams = 3, .teams = teams, .actions = actions}};
-    static const char *const expected[] = {"Choose one of these actions: watch shout run\n",
-                                           "Choose one of these actions: sow reap\n",
-                                           "Choose one of these actions: watch\n"};
+                             .layout = {.n_agents = 4, .n_teams = 4, .teams = teams, .actions = actions}};
+    static const char *const expected[] = {
+        "Choose one of these actions: watch shout run\n", "Choose one of these actions: sow reap\n",
+        "Choose one of these actions: watch\n", "Choose one of these actions: watch\n"};
     lud_text text = {0};
-    for (int team = 0; team < 3; team++) {
+    for (int team = 0; team < 4; team++) {
         lud_text_clear(&text);
         lud_prompt_team_text(&model, team, &text);
         assert_string_equal(text.bytes, expected[team]);

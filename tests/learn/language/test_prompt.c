@@ -199,7 +199,7 @@ static void words_of_a_model(void **state) {
     open_world(&t);
     lud_vocabulary words = {0};
     lud_error error = {0};
-    enum { STATES = 4 };
+    enum { STATES = STEPS + 2 }; /* an episode, and the beginning of the next */
     assert_int_equal(lud_prompt_vocabulary(t.model, STATES, "<<MARK", 1000, &words, &error), LUD_OK);
     static const char *const answers[] = {"rest", "north", "south", "wait",  "east",
                                           "west", "up",    "down",  "<<MARK"};
@@ -213,8 +213,28 @@ static void words_of_a_model(void **state) {
     /* of five agents with 1 to 5 lines each, in four states */
     assert_int_equal(count_of(&words, " at"), 15 * STATES);
     assert_int_equal(count_of(&words, "end"), AGENTS * STATES);
+    for (int step = 0; step <= STEPS; step++) {
+        char number[16];
+        snprintf(number, sizeof number, " %d", step);
+        /* numbers of lines and teams are words too: five lines 0, ..., one line 4; six lines of team 0 */
+        const int64_t others = STATES * (step < AGENTS ? AGENTS - step : 0) + STATES * (step == 0   ? 6
+                                                                                        : step == 1 ? 9
+                                                                                                    : 0);
+        const int64_t of_teams = step == 2 ? 2 : 0; /* "of 2", of both */
+        assert_int_equal(count_of(&words, number), (step < 2       ? 2
+                                                    : step < STEPS ? 1
+                                                                   : 0) *
+                                                           15 +
+                                                       others + of_teams);
+    }
     lud_vocabulary_free(&words);
-    /* a world without teams */
+    /* a world with one team, and one without */
+    t.model->layout.n_teams = 1;
+    t.model->layout.teams = (const int[AGENTS]){0};
+    assert_int_equal(lud_prompt_vocabulary(t.model, 1, "", 1000, &words, &error), LUD_OK);
+    assert_int_equal(count_of(&words, " red"), 1);
+    assert_int_equal(count_of(&words, " blue"), 0);
+    lud_vocabulary_free(&words);
     t.model->layout.n_teams = 0;
     t.model->layout.teams = NULL;
     t.world.describe_team = NULL;
