@@ -29,7 +29,7 @@ static void add_row(lud_packing *p, const lud_sequence *s, int64_t first, int64_
 static int64_t shared_row(lud_packing *p, const lud_sequence *s) {
     const size_t bytes = (size_t)s->shared * sizeof *s->tokens;
     for (int64_t r = 0; r < p->n_rows; r++)
-        if (p->responses[r] == 0 && p->lengths[r] == s->shared && p->prefix_lengths[r] == 0 &&
+        if (p->responses[r] == 0 && p->lengths[r] == s->shared && /* which sees nothing before itself */
             memcmp(p->tokens + p->offsets[r], s->tokens, bytes) == 0)
             return r;
     add_row(p, s, 0, s->shared + 1, 0);
