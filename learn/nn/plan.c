@@ -106,8 +106,8 @@ static void share_gradients(const lud_nn *net, int *owner) {
         for (int k = 0; k < node->n_inputs; k++) {
             const int input = node->inputs[k];
             if (!may_share(&net->values[input], sum) || node->add[k]) continue;
-            const bool read_next = before && before->kind == LUD_NODE_DROPOUT && before->output == input &&
-                                   !before->add[0] && k > 0;
+            const bool read_next =
+                before && before->kind == LUD_NODE_DROPOUT && before->output == input && !before->add[0];
             if (!taken || read_next) owner[input] = owner[node->output];
             taken = true;
         }
@@ -186,7 +186,7 @@ static void add_buffer(planner *p, size_t bytes, int first, int last, size_t *pl
 /* The result of a dropout or a sum takes over the memory of an input that nobody reads afterwards, so that it
  * passes through the caches once. place[i]: the value whose memory value i has; that one's life becomes the
  * life of both. */
-static void take_over(const lud_nn *net, int *place, const int *first, int *last) {
+static void take_over(const lud_nn *net, int *place, int *last) {
     for (int i = 0; i < net->n_nodes; i++) {
         const lud_node *node = &net->nodes[i];
         const lud_nn_slot *result = &net->values[node->output];
@@ -194,10 +194,8 @@ static void take_over(const lud_nn *net, int *place, const int *first, int *last
         for (int k = node->n_inputs - 1; fits && k >= 0; k--) {
             const lud_nn_slot *input = &net->values[node->inputs[k]];
             const int own = place[node->inputs[k]];
-            if (input->alias >= 0 || net->values[own].input || net->values[own].output ||
-                result->alias >= 0 || result->output || input->axis != result->axis || last[own] != i ||
-                first[node->output] != i)
-                continue;
+            /* inputs, outputs and what has another name live longer */
+            if (result->output || input->axis != result->axis || last[own] != i) continue;
             place[node->output] = own;
             last[own] = last[node->output];
             break;
@@ -247,7 +245,7 @@ static void collect_buffers(lud_nn *net, const int *owner, int *place, bool trai
             const int own = lud_nn_owner(net, i);
             extend(&first[own], &last[own], last[i]);
         }
-    if (training) take_over(net, place, first, last);
+    if (training) take_over(net, place, last);
     for (int i = 0; i < net->n_values; i++)
         if (net->values[i].alias < 0 && last[i] >= 0 && place[i] == i)
             add_buffer(p, slot_bytes(net, &net->values[i]), first[i], last[i], &net->values[i].offset);
@@ -267,7 +265,7 @@ static void collect_buffers(lud_nn *net, const int *owner, int *place, bool trai
                 extend(&first[owner[node->inputs[k]]], &last[owner[node->inputs[k]]], back);
     }
     for (int i = 0; i < net->n_values; i++) /* of an input: read after the run */
-        if (net->values[i].input && net->values[i].gradient) extend(&first[owner[i]], &last[owner[i]], end);
+        if (net->values[i].input) extend(&first[owner[i]], &last[owner[i]], end);
     for (int i = 0; i < net->n_values; i++)
         if ((net->values[i].gradient || net->values[i].output) && owner[i] == i && last[i] >= 0)
             add_buffer(p, slot_bytes(net, &net->values[i]), first[i], last[i],

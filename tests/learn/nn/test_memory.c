@@ -21,7 +21,7 @@ typedef struct chain {
     bool norms, drops, adds, drops_input;
 } chain;
 
-static size_t bytes_of(const chain *c, int n_blocks, lud_nn_mode mode) {
+static size_t bytes_of(const chain *c, int n_blocks, lud_nn_mode mode, size_t *unshared) {
     lud_error error = {0};
     lud_parameters *parameters = lud_parameters_create(device, false);
     lud_nn *net = lud_nn_create(parameters, ROWS);
@@ -41,6 +41,7 @@ static size_t bytes_of(const chain *c, int n_blocks, lud_nn_mode mode) {
         fail_msg("%s", error.text);
     const size_t bytes = lud_nn_bytes(net);
     assert_true(bytes <= lud_nn_bytes_unshared(net));
+    if (unshared) *unshared = lud_nn_bytes_unshared(net);
     lud_nn_destroy(net);
     lud_parameters_destroy(parameters);
     return bytes;
@@ -59,8 +60,8 @@ static void inference_holds_what_is_read_next(void **state) {
                  {{true, false, false, false}, 4, 2},
                  {{true, true, true, false}, 5, 2}};
     for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
-        const size_t five = bytes_of(&cases[k].c, 5, LUD_NN_INFERENCE);
-        for (int n = 6; n < 12; n++) assert_int_equal(bytes_of(&cases[k].c, n, LUD_NN_INFERENCE), five);
+        const size_t five = bytes_of(&cases[k].c, 5, LUD_NN_INFERENCE, NULL);
+        for (int n = 6; n < 12; n++) assert_int_equal(bytes_of(&cases[k].c, n, LUD_NN_INFERENCE, NULL), five);
         assert_true(five <= (size_t)cases[k].n_arrays * ARRAY + (size_t)cases[k].n_columns * COLUMN);
     }
 }
@@ -73,7 +74,8 @@ static void dropouts_take_nothing_in_inference(void **state) {
             const chain without = {.norms = form & 1, .adds = form & 2};
             chain with = without;
             with.drops = true, with.drops_input = form & 4;
-            assert_int_equal(bytes_of(&with, n, LUD_NN_INFERENCE), bytes_of(&without, n, LUD_NN_INFERENCE));
+            assert_int_equal(bytes_of(&with, n, LUD_NN_INFERENCE, NULL),
+                             bytes_of(&without, n, LUD_NN_INFERENCE, NULL));
         }
 }
 
@@ -91,14 +93,31 @@ static void training_keeps_what_goes_backward(void **state) {
                  {{true, true, false, false}, 2 * ARRAY + 2 * COLUMN},
                  {{true, true, true, false}, 2 * ARRAY + 2 * COLUMN}};
     for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
-        size_t before = bytes_of(&cases[k].c, 4, LUD_NN_TRAIN);
+        size_t before = bytes_of(&cases[k].c, 4, LUD_NN_TRAIN, NULL);
         for (int n = 5; n < 9; n++) {
-            const size_t bytes = bytes_of(&cases[k].c, n, LUD_NN_TRAIN);
+            const size_t bytes = bytes_of(&cases[k].c, n, LUD_NN_TRAIN, NULL);
             if (bytes - before != cases[k].kept)
                 fail_msg("case %zu: block %d takes %zu bytes, expected %zu", k, n, bytes - before,
                          cases[k].kept);
             before = bytes;
         }
+    }
+}
+
+/* All sums of a chain have one gradient: a block more takes what its layer makes and the gradient of that,
+ * and the sum. A dropout before the sum reads that gradient, too, and its result becomes the sum. */
+static void sums_hand_their_gradient_on(void **state) {
+    (void)state;
+    static const struct {
+        chain c;
+        size_t arrays;
+    } cases[] = {
+        {{false, false, false, false}, 2}, {{false, false, true, false}, 3}, {{false, true, true, false}, 3}};
+    for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
+        size_t four, five;
+        bytes_of(&cases[k].c, 4, LUD_NN_TRAIN, &four);
+        bytes_of(&cases[k].c, 5, LUD_NN_TRAIN, &five);
+        assert_int_equal(five - four, cases[k].arrays * ARRAY);
     }
 }
 
@@ -166,6 +185,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(inference_holds_what_is_read_next),
                                        cmocka_unit_test(dropouts_take_nothing_in_inference),
                                        cmocka_unit_test(training_keeps_what_goes_backward),
+                                       cmocka_unit_test(sums_hand_their_gradient_on),
                                        cmocka_unit_test(pooled_grids_take_what_is_pooled),
                                        cmocka_unit_test(outputs_by_another_name_stay)};
     return cmocka_run_group_tests(tests, open_device, close_device);

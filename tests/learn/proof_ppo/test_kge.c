@@ -14,6 +14,7 @@
 #include <cmocka.h>
 
 #include "base/file.h"
+#include "folder.h"
 #include "learn/kge/embedding.h"
 #include "learn/kge/kge.h"
 #include "learn/proof_ppo/support_proof.h"
@@ -21,7 +22,7 @@
 #include "learn/support_trainings.h"
 #include "learn/train.h"
 
-static char folder[] = "kge_XXXXXX";
+TEST_FOLDER("/tmp/ludus-kge-XXXXXX")
 
 static double at(int i) { /* numbers without a pattern, never zero */
     return sin(1.7 * i + 0.3) + 0.01;
@@ -351,11 +352,9 @@ static void fusions_follow_their_formulas(void **state) {
     static const char rules[] = "a:1:aunt(x,y) -> aunt(x,y)\nb:1:nephew(y,x) -> nephew(x,y)\n"
                                 "c:1:wife(y,x) -> husband(x,y)\nd:1:uncle(y,x), uncle(x,y) -> uncle(x,y)\n"
                                 "e:1:father(x,z), brother(z,y) -> father(x,y)\n";
-    char here[1024], rules_file[1200];
-    assert_non_null(getcwd(here, sizeof here));
-    snprintf(rules_file, sizeof rules_file, "%s/%s/rules.txt", here, folder);
-    assert_int_equal(lud_file_write(rules_file, rules, sizeof rules - 1, &error), LUD_OK);
-    snprintf(rules_file, sizeof rules_file, "proof.rules=%s/%s/rules.txt", here, folder);
+    char rules_file[600];
+    assert_int_equal(lud_file_write(in_folder("rules.txt"), rules, sizeof rules - 1, &error), LUD_OK);
+    snprintf(rules_file, sizeof rules_file, "proof.rules=%s", in_folder("rules.txt"));
     const char *set[] = {"learner={type: proof-ppo, automatic: false, network: {states: concat, "
                          "embedding_size: 16, hidden: 16, "
                          "layers: 1}, n_envs: 8, "
@@ -476,17 +475,6 @@ static void other_runs_are_refused(void **state) {
     drop(&t);
 }
 
-static int make_folder(void **state) {
-    (void)state;
-    return mkdtemp(folder) ? 0 : -1;
-}
-static int remove_folder(void **state) {
-    (void)state;
-    char command[96];
-    snprintf(command, sizeof command, "rm -rf %s", folder);
-    return system(command);
-}
-
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(scores_equal_definitions),
@@ -499,5 +487,5 @@ int main(void) {
         cmocka_unit_test(fusions_follow_their_formulas),
         cmocka_unit_test(other_runs_are_refused),
     };
-    return cmocka_run_group_tests(tests, make_folder, remove_folder);
+    return cmocka_run_group_tests(tests, set_up, tear_down);
 }

@@ -12,6 +12,7 @@
 #include <cmocka.h>
 
 #include "effort.h"
+#include "folder.h"
 #include "learn/proof_ppo/proof_ppo.h"
 #include "learn/proof_ppo/search/beam.h"
 #include "learn/proof_ppo/search/best_first.h"
@@ -20,7 +21,7 @@
 #include "learn/train.h"
 #include "sim/proof/prover.h"
 
-static char folder[] = "proof_ppo_XXXXXX";
+TEST_FOLDER("/tmp/ludus-proof-ppo-XXXXXX")
 
 static const char *const small[] = {
     ("learner.network={embedding_size: 24, hidden: 48, layers: 1, dropout: 0, "
@@ -734,18 +735,6 @@ static void training_learns(void **state) {
     drop(&t);
 }
 
-static int make_folder(void **state) {
-    (void)state;
-    return mkdtemp(folder) ? 0 : -1;
-}
-
-static int remove_folder(void **state) {
-    (void)state;
-    char command[96];
-    snprintf(command, sizeof command, "rm -rf %s", folder);
-    return system(command);
-}
-
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(resume_equals_no_interruption),
@@ -764,5 +753,5 @@ int main(void) {
         cmocka_unit_test(the_worst_rank_is_a_rank),
         cmocka_unit_test(training_learns),
     };
-    return cmocka_run_group_tests(tests, make_folder, remove_folder);
+    return cmocka_run_group_tests(tests, set_up, tear_down);
 }
