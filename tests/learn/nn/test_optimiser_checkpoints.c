@@ -18,7 +18,7 @@
 
 TEST_DEVICE(1)
 
-enum { PARAMETERS = 5, MOST = 6 * 9, RANK = 2 };
+enum { PARAMETERS = 5, MOST = 60 * 9, RANK = 2 };
 
 /* Two are low-rank where the kind has that: a tall one and a wide one. */
 static const struct {
@@ -28,7 +28,7 @@ static const struct {
     bool low_rank;
     int64_t moments[2]; /* rows and columns of their moments, where it is */
 } parameters_of[PARAMETERS] = {{"first", 1, {7}, false, {0}},
-                               {"tall", 2, {9, 6}, true, {9, RANK}},
+                               {"tall", 2, {60, 9}, true, {60, RANK}},
                                {"third", 3, {2, 3, 4}, false, {0}},
                                {"wide", 2, {6, 8}, true, {RANK, 8}},
                                {"last", 1, {1}, false, {0}}};
