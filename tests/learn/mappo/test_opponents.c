@@ -118,6 +118,27 @@ static void the_newest_versions_play(void **state) {
     }
 }
 
+/* Also of the first few: the one that was just kept may play, and none that is not there yet. */
+static void every_version_may_play(void **state) {
+    (void)state;
+    enum { SEEDS = 300, BEGUN = 6 };
+    bool met[BEGUN] = {0};
+    team t;
+    open_team(&t, "{past: 10, every: 1, share: 1}");
+    for (uint64_t seed = 0; seed < SEEDS; seed++)
+        for (int i = 0; i < BEGUN; i++) {
+            set(&t, i);
+            lud_mappo_opponents_begin(&t.opponents, t.groups, seed, (uint64_t)i);
+            const int past = t.opponents.group;
+            const int version = (int)(value(t.networks[past].parameters) - newest(past, 0));
+            assert_in_range(version, 0, i);
+            if (i == BEGUN - 1) met[version] = true;
+            lud_mappo_opponents_end(&t.opponents, t.groups);
+        }
+    for (int i = 0; i < BEGUN; i++) assert_true(met[i]);
+    close_team(&t);
+}
+
 static void versions_are_saved(void **state) {
     (void)state;
     for (int iterations = 0; iterations < 20; iterations++) {
@@ -154,6 +175,7 @@ static void versions_are_saved(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_newest_versions_play),
+        cmocka_unit_test(every_version_may_play),
         cmocka_unit_test(versions_are_saved),
     };
     return cmocka_run_group_tests(tests, open_device, close_device);
