@@ -72,7 +72,7 @@ static lud_status take(lud_mappo_networks *t, lud_checkpoint *checkpoint, const 
     lud_normalisation_visit(columns, n, &kind, checkpoint);
     status = lud_checkpoint_status(checkpoint, error);
     const lud_normalisation normalisation = lud_normalisation_of((lud_normalisation_kind)kind, columns);
-    if (!status && kind != LUD_NORMALISE_NONE) status = undo_normalisation(t, &normalisation, error);
+    if (!status) status = undo_normalisation(t, &normalisation, error);
     free(columns);
     return status;
 }
