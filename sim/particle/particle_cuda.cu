@@ -49,10 +49,13 @@ static particle_arguments arguments_of(const lud_model *model, const void *uploa
     return a;
 }
 
+// Choices are looked at like bodies: more of both may be sorted by distance than there are bodies.
 static bool fits_small_room(const lud_model *model) {
     const lud_particle_model *m = reinterpret_cast<const lud_particle_model *>(model);
     bool fits = m->n_rows <= SMALL_ROWS && m->n_entities <= SMALL_ENTITIES;
     for (int a = 0; a < m->n_agents; a++) fits = fits && m->observation_size[a] <= SMALL_OBSERVATION;
+    for (int v = 0; v < m->view_begin[m->n_agents]; v++)
+        fits = fits && (m->views[v].nearest == 0 || m->views[v].of.n <= SMALL_ENTITIES);
     return fits;
 }
 

@@ -121,6 +121,10 @@ static lud_status compile_view(lud_particle_model *m, int agent, const particle_
         shown[n] = show;
         ids[n++] = of.ids[i];
     }
+    if (row->nearest > 0 && n > LUD_PARTICLE_MAX_ENTITIES)
+        return lud_fail_at(error, LUD_ERROR_LIMIT, node->place,
+                           "%d bodies and choices to sort by distance, at most %d are possible", n,
+                           LUD_PARTICLE_MAX_ENTITIES);
     view->term = (particle_view_term)row->term;
     view->of = (particle_set){n, ids};
     view->shown = shown;

@@ -333,6 +333,34 @@ static void test_limits(void **unused) {
         "bodies");
 }
 
+/* Choices are observed like bodies, so that more of both could be sorted than there are bodies at most. */
+static void test_most_that_is_sorted(void **unused) {
+    (void)unused;
+    for (int n_choices = 12; n_choices <= 13; n_choices++)
+        for (int nearest = 0; nearest < 2; nearest++) {
+            lud_text choices = {0}, of = {0}, text = {0};
+            for (int i = 0; i < n_choices; i++) {
+                lud_text_append(&choices, "%s{name: c%d, from: b}", i ? ", " : "", i);
+                lud_text_append(&of, ", c%d", i);
+            }
+            lud_text_append(&text,
+                            "particle: {choices: [%s], bodies: [{name: b, count: 500}, "
+                            "{name: a, type: agent, observes: [{term: distance, of: [b%s], nearest: %d}]}]",
+                            choices.bytes, of.bytes, nearest);
+            if (n_choices == 13 && nearest) {
+                lud_text_append(&text, "}");
+                assert_non_null(
+                    strstr(particle_error(text.bytes),
+                           ": 513 bodies and choices to sort by distance, at most 512 are possible"));
+            } else {
+                lud_particle_world.free(particle_model(text.bytes + strlen("particle: {")));
+            }
+            lud_text_free(&choices);
+            lud_text_free(&of);
+            lud_text_free(&text);
+        }
+}
+
 /* A task of one's own, in words only: a dog herds sheep-like balls into a pen. */
 static void test_own_task(void **unused) {
     (void)unused;
@@ -380,6 +408,7 @@ int main(void) {
                                        cmocka_unit_test(test_assignments),
                                        cmocka_unit_test(test_errors),
                                        cmocka_unit_test(test_limits),
+                                       cmocka_unit_test(test_most_that_is_sorted),
                                        cmocka_unit_test(test_own_task)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
