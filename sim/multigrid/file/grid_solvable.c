@@ -206,7 +206,6 @@ lud_status lud_grid_is_solvable(const lud_grid_spec *spec, const lud_grid_map *m
         s.seen = bytes + 3 * n;
         s.visited = bytes + 4 * n;
         s.tried = bytes + 5 * n;
-        read_map(&s);
         bool has_human = false;
         for (int i = 0; i < spec->n_agents; i++) has_human |= map->agents[i].role == LUD_ROLE_HUMAN;
         for (int i = 0; i < spec->n_agents && solvable && !spec->random_start; i++) {

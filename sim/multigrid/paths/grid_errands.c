@@ -175,7 +175,7 @@ int lud_grid_errand_done(const lud_grid_errand *e, int height, int width, const 
     cells[1] = lud_cell_onward(e->cell, width, height, e->direction, e->pushes);
     lud_grid_cell there = lud_grid_code_fields(words[cells[1]]);
     there.type = cell.type;
-    there.colour = there.door = 0;
+    there.colour = 0; /* a door below keeps its state */
     cell.type = LUD_CODE_NOTHING;
     changed[0] = lud_grid_code_make(cell);
     changed[1] = lud_grid_code_make(there);

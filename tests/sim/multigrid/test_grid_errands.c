@@ -110,8 +110,9 @@ static void test_doors(void **unused) {
 
 static void test_rocks(void **unused) {
     (void)unused;
-    static const char *const things[] = {"Ro", "Cy"};
+    static const char *const things[] = {"Ro", "Cy"}, *const open[] = {"Ro", "Or"};
     compare(things, 2, N_MAPS);
+    compare(open, 2, N_MAPS); /* also onto a door that is open */
 }
 
 /* A locked door whose key can be fetched is never overlooked. */
