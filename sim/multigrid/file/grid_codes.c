@@ -420,7 +420,7 @@ bool lud_grid_things_of(const lud_grid_spec *spec, const lud_grid_map *map, lud_
     int last = -1;
     for (int i = 0; i < spec->n_agents; i++) {
         int c = map->agents[i].y * spec->width + map->agents[i].x;
-        if (c <= last || things[c].is_agent || lud_grid_is_piece(things[c].object.type)) return false;
+        if (c <= last || lud_grid_is_piece(things[c].object.type)) return false;
         last = c;
         things[c].is_agent = true;
         things[c].agent = map->agents[i];
