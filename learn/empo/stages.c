@@ -95,12 +95,20 @@ const char *lud_empo_stage_name(const lud_empo_stages *s, int stage) {
     return names[stage];
 }
 
+/* Columns of a name on a terminal: its letters, some of which are two bytes. */
+static int width_of(const char *name) {
+    int n = 0;
+    for (; *name; name++) n += (*name & 0xc0) != 0x80;
+    return n;
+}
+
 void lud_empo_stages_print(const lud_empo_stages *s, lud_text *out) {
     int64_t begin = 0;
     for (int stage = 0; stage < LUD_EMPO_STAGES; stage++) {
         const int64_t end = lud_empo_stage_end(s, stage);
         if (end <= begin) continue;
-        lud_text_append(out, "%d  %-18s %8" PRId64 " %8" PRId64 " ", stage, lud_empo_stage_name(s, stage),
+        const char *name = lud_empo_stage_name(s, stage);
+        lud_text_append(out, "%d  %s%*s %8" PRId64 " %8" PRId64 " ", stage, name, 18 - width_of(name), "",
                         end - begin, end);
         for (int i = 0; i < LUD_EMPO_NETS; i++)
             if (i <= stage && lud_empo_stages_learn(s, i)) lud_text_append(out, " %s", net_names[i]);

@@ -141,6 +141,28 @@ static void stages_without_networks_have_no_length(void **state) {
                 lud_empo_stages_at(&s, jump).beta_r == s.beta_r);
 }
 
+/* The numbers of all stages stand below each other, whatever letters a name has. */
+static void stages_are_a_table(void **state) {
+    (void)state;
+    lud_empo_stages s = support_stages();
+    lud_text text = {0};
+    s.v_r_network = true;
+    lud_empo_stages_print(&s, &text);
+    int n = 0;
+    for (char *line = strtok(text.bytes, "\n"); line; line = strtok(NULL, "\n"), n++) {
+        int column = 0;
+        const char *at = line;
+        for (; *at && column < 39; at++) column += ((unsigned char)at[1] & 0xc0) != 0x80;
+        char *end;
+        assert_true(at[-1] >= '0' && at[-1] <= '9' && at[0] == ' '); /* the end of the stage's last step */
+        const char *number = at - 8;
+        assert_int_equal(strtol(number, &end, 10), lud_empo_stage_end(&s, line[0] - '0'));
+        assert_ptr_equal(end, at);
+    }
+    assert_in_range(n, 4, LUD_EMPO_STAGES);
+    lud_text_free(&text);
+}
+
 typedef struct sum_work {
     lud_device *device;
     float values[4], total;
@@ -172,9 +194,8 @@ static void replayed_work_sees_new_values(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(batched_equals_the_triple_loop),
-        cmocka_unit_test(closed_forms),
-        cmocka_unit_test(stages_without_networks_have_no_length),
+        cmocka_unit_test(batched_equals_the_triple_loop),         cmocka_unit_test(closed_forms),
+        cmocka_unit_test(stages_without_networks_have_no_length), cmocka_unit_test(stages_are_a_table),
         cmocka_unit_test(replayed_work_sees_new_values),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
