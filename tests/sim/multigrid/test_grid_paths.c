@@ -8,6 +8,7 @@
 
 #include <cmocka.h>
 
+#include "kernels/grid_code.h"
 #include "sim/multigrid/paths/grid_paths.h"
 #include "sim/multigrid/support_small_worlds.h"
 #include "sim/support_grids.h"
@@ -68,7 +69,7 @@ static int path_of(const lud_model *model, const uint8_t *state, lud_grid_walker
 static void draw_map(random_source *source, const char *inside[CELLS]) {
     static const char *const open[] = {"..", "..", "..", "..", "Sw", "We", "We"}, *const things[] = {
                                                                                       "Cr", "Lr", "Lb", "Kr",
-                                                                                      "Ro"};
+                                                                                      "Ro", "Or", "Gr"};
     enum { THINGS = 5 };
     for (int c = 0; c < CELLS; c++) {
         const int x = c % WIDTH, y = c / WIDTH;
@@ -202,9 +203,58 @@ static void test_both_ways(void **unused) {
     }
 }
 
+/* Actions to enter each kind of cell: of somebody with nothing, with a key of the cell's colour, who pushes
+ * rocks, and where all is cleared. */
+static void test_what_it_takes_to_enter(void **unused) {
+    (void)unused;
+    enum { COLOUR = 2 };
+    static const lud_grid_walker walkers[] = {{.key = -1},
+                                              {.key = COLOUR},
+                                              {.key = COLOUR + 1, .rocks = true},
+                                              {.key = -1, .cleared = true},
+                                              {.key = -1, .rocks = true, .cleared = true}};
+    static const struct {
+        lud_grid_cell cell;
+        uint8_t actions[5];
+    } cases[] = {{{.type = LUD_CODE_NOTHING}, {1, 1, 1, 1, 1}},
+                 {{.type = LUD_CHANNEL_GOAL}, {1, 1, 1, 1, 1}},
+                 {{.type = LUD_CHANNEL_FLOOR}, {1, 1, 1, 1, 1}},
+                 {{.type = LUD_CHANNEL_SWITCH}, {1, 1, 1, 1, 1}},
+                 {{.type = LUD_CHANNEL_UNSTEADY_GROUND}, {1, 1, 1, 1, 1}},
+                 {{.type = LUD_CHANNEL_WALL}, {0, 0, 0, 0, 0}},
+                 {{.type = LUD_CHANNEL_LAVA}, {0, 0, 0, 0, 0}},
+                 {{.type = LUD_CHANNEL_BLOCK}, {1, 1, 1, 1, 1}},
+                 {{.type = LUD_CHANNEL_ROCK}, {0, 0, 1, 2, 1}},
+                 {{.type = LUD_CHANNEL_BALL}, {0, 0, 0, 2, 2}},
+                 {{.type = LUD_CHANNEL_BOX}, {0, 0, 0, 2, 2}},
+                 {{.type = LUD_CODE_KEY, .colour = COLOUR}, {0, 0, 0, 2, 2}},
+                 {{.type = LUD_CODE_DOOR, .colour = COLOUR, .door = 1}, {1, 1, 1, 1, 1}},
+                 {{.type = LUD_CODE_DOOR, .colour = COLOUR, .door = 2}, {2, 2, 2, 2, 2}},
+                 {{.type = LUD_CODE_DOOR, .colour = COLOUR, .door = 3}, {0, 2, 0, 2, 2}},
+                 {{.type = LUD_CODE_NOTHING, .magic = 1}, {0, 0, 0, 0, 0}},
+                 {{.type = LUD_CODE_NOTHING, .magic = 5}, {0, 0, 0, 0, 0}},
+                 {{.type = LUD_CODE_NOTHING, .magic = 6}, {1, 1, 1, 1, 1}},
+                 {{.type = LUD_CODE_NOTHING, .other = 1}, {1, 1, 1, 1, 1}},
+                 {{.type = LUD_CODE_NOTHING, .other = 2}, {0, 0, 0, 0, 0}},
+                 {{.type = LUD_CODE_NOTHING, .other = 3}, {0, 0, 0, 0, 0}}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        for (size_t w = 0; w < sizeof walkers / sizeof *walkers; w++)
+            for (int agent = 0; agent <= LUD_CODE_NO_AGENT; agent += LUD_CODE_NO_AGENT) {
+                lud_grid_cell cell = cases[i].cell;
+                cell.agent = agent; /* agents are taken to step aside */
+                const int32_t words[2] = {LUD_CODE_WALL, lud_grid_code_make(cell)};
+                uint8_t cost[2] = {9, 9};
+                lud_grid_entering(words, 2, walkers[w], cost);
+                assert_int_equal(cost[0], 0);
+                if (cost[1] != cases[i].actions[w] || lud_grid_entering_cell(words[1], walkers[w]) != cost[1])
+                    fail_msg("case %zu, walker %zu: %d, expected %d", i, w, cost[1], cases[i].actions[w]);
+            }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_as_everything_lies),
                                        cmocka_unit_test(test_cleared), cmocka_unit_test(test_both_ways),
-                                       cmocka_unit_test(test_walls_and_agents_in_the_way)};
+                                       cmocka_unit_test(test_walls_and_agents_in_the_way),
+                                       cmocka_unit_test(test_what_it_takes_to_enter)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
