@@ -99,7 +99,7 @@ static void agents(void **unused) {
             memcpy(state, start, sizeof state);
             state[m->at.carried + i] = (uint8_t)carried;
             const bool can_be = carried == 0 || (carried > LUD_CLASS_ROCK && carried < m->n_classes);
-            if (can_be && carried) {
+            if (carried && carried < m->n_classes) {
                 const lud_grid_class *class = &m->classes[carried];
                 for (int s = class->begin; s < class->begin + class->n; s++)
                     lud_grid_put_cell(m, state, m->at.piece, s, (uint32_t)m->n_cells);
