@@ -478,6 +478,14 @@ static void situations_are_what_changes_for_good(void **unused) {
     state[m->at.agent] ^= LUD_AGENT_DIRECTION;
     lud_grid_put_cell(m, state, m->at.cell, 1, lud_grid_get_cell(m, state, m->at.cell, 1) + 1);
     assert_true(model->world->situation(model, state, 0) == here);
+    const int n_pushed = m->classes[LUD_CLASS_ROCK].begin + m->classes[LUD_CLASS_ROCK].n;
+    assert_true(n_pushed > 0 && n_pushed < m->n_slots);
+    for (int slot = 0; slot < m->n_slots; slot++) { /* what is carried lies anywhere */
+        memcpy(state, start, sizeof state);
+        lud_grid_put_cell(m, state, m->at.piece, slot, lud_grid_get_cell(m, state, m->at.piece, slot) + 1);
+        assert_int_equal(model->world->situation(model, state, 0) == here, slot >= n_pushed);
+    }
+    memcpy(state, start, sizeof state);
     lud_grid_put_cell(m, state, m->at.cell, 0, lud_grid_get_cell(m, state, m->at.cell, 0) + 1);
     assert_true(model->world->situation(model, state, 0) != here);
     lud_grid_model_destroy(model);
