@@ -183,7 +183,8 @@ static void test_corners_of_rectangles(void **unused) {
 /* A single goal has the whole weight. What is so near to it that it was written by us is left to the bit. */
 static void test_weights_of_goals(void **unused) {
     (void)unused;
-    static const double weights[] = {0.5, 3, 1, 1 - 0.8e-12, 1 + 0.8e-12, 1 - 1.2e-12, 1 + 1.2e-12};
+    static const double weights[] = {0.5,         3,           1,           1 - 1e-12,  1 + 1e-12,
+                                     1 - 0.8e-12, 1 + 0.8e-12, 1 - 1.2e-12, 1 + 1.2e-12};
     for (size_t k = 0; k < sizeof weights / sizeof *weights; k++) {
         char text[256];
         snprintf(text, sizeof text, "  map: [A1]\n  teams: [{}]\ngoals: [{stored: 1, weight: %.17g}]\n",
@@ -347,6 +348,44 @@ static void test_states_that_cannot_be(void **unused) {
     tribes_put(model, alone, 0, -1, -1, 0, 0, 0); /* where nobody dies */
     assert_int_equal(lud_tribes_world.check_state(model, alone, NULL), LUD_ERROR_INPUT);
     lud_tribes_world.free(model);
+
+    model = tribes_make("  map: ['.~', '1A']\n  teams: [{}]\n");
+    for (int cell = 0; cell < 6; cell++) {
+        lud_tribes_world.reset(model, (lud_range){.n = 1, .tick = &tick}, alone);
+        lud_tribes_put(alone + lud_tribes_of(model)->at.cell, 2, (uint32_t)cell);
+        assert_int_equal(lud_tribes_world.check_state(model, alone, NULL) == LUD_OK, cell == 0 || cell == 2);
+    }
+    lud_tribes_world.free(model);
+}
+
+/* Of several maps a state names one that there is; of a single one it names none. */
+static void test_maps_of_states(void **unused) {
+    (void)unused;
+    const uint32_t tick = 0;
+    for (int maps = 1; maps < 4; maps++) {
+        char section[256];
+        snprintf(section, sizeof section,
+                 "  generate: {size: [8, 8], maps: %d, grain: 2, wood: 2, ore: 2, seed: 1}\n"
+                 "  teams: [{agents: 1}]\n",
+                 maps);
+        lud_model *model = tribes_make(section);
+        const lud_tribes_model *m = lud_tribes_of(model);
+        uint8_t *state = malloc(model->layout.state_bytes + 1);
+        for (int k = 0; k < 5 && maps > 1; k++) {
+            lud_tribes_world.reset(model, (lud_range){.n = 1, .tick = &tick}, state);
+            state[m->at.map] = (uint8_t)k;
+            if (k < maps) { /* where it starts there */
+                assert_ptr_equal(lud_tribes_map_of(m, state), &m->maps[k]);
+                lud_tribes_put(state + m->at.cell, 2, m->maps[k].start[0]);
+            }
+            assert_int_equal(lud_tribes_world.check_state(model, state, NULL) == LUD_OK, k < maps);
+        }
+        lud_tribes_world.reset(model, (lud_range){.n = 1, .tick = &tick}, state);
+        assert_int_equal(lud_tribes_world.check_state(model, state, NULL), LUD_OK);
+        assert_int_equal(m->at.cell - m->at.map, maps > 1);
+        free(state);
+        lud_tribes_world.free(model);
+    }
 }
 
 int main(void) {
@@ -361,6 +400,7 @@ int main(void) {
         cmocka_unit_test(test_connected_maps),
         cmocka_unit_test(test_outside_of_the_map),
         cmocka_unit_test(test_states_that_cannot_be),
+        cmocka_unit_test(test_maps_of_states),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
