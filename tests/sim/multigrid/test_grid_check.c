@@ -20,7 +20,7 @@ enum { MOST_BYTES = 128 };
 
 static lud_model *model_of(const char *facing, uint8_t start[MOST_BYTES]) {
     sketch s;
-    sketch_draw(&s, (const char *[]){"#########", "#yDOL*KP#", "#r~C.bxM#", "#.B.k.R.#", "#########", NULL},
+    sketch_draw(&s, (const char *[]){"#########", "#yDOL*KP#", "#r~C.bxM#", "#.B.k.RC#", "#########", NULL},
                 facing, false);
     lud_model *model = sketch_model(&s);
     assert_in_range(model->layout.state_bytes, 1, MOST_BYTES);
@@ -66,12 +66,14 @@ static void control_buttons(void **unused) {
     uint8_t start[MOST_BYTES], state[MOST_BYTES];
     lud_model *model = model_of("es", start);
     const lud_grid_model *m = (const lud_grid_model *)model;
-    for (int agent = 0; agent < 256; agent++)
+    for (int k = 0; k < 2 * 256; k++)
         for (int action = 0; action < 64; action++)
             for (int flags = 0; flags < 4; flags++) {
+                const int agent = k / 2;
+                uint8_t *control = &state[m->at.control + 2 * (k % 2)]; /* of one of the two */
                 memcpy(state, start, sizeof state);
-                state[m->at.control] = (uint8_t)agent;
-                state[m->at.control + 1] = (uint8_t)(action << LUD_CONTROL_RECORDED_SHIFT | flags);
+                control[0] = (uint8_t)agent;
+                control[1] = (uint8_t)(action << LUD_CONTROL_RECORDED_SHIFT | flags);
                 const bool awaits = flags & LUD_CONTROL_AWAITING;
                 assert_int_equal(is_taken(model, state),
                                  agent <= m->n_agents && action <= m->n_actions && !(awaits && agent == 0));

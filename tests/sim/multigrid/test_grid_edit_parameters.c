@@ -55,6 +55,24 @@ static void test_steps(void **state) {
     lud_grid_edit_close(edit);
 }
 
+/* A magic wall is turned through all its sides, and one from all sides. */
+static void test_walls_turn(void **state) {
+    (void)state;
+    static const lud_grid_pick wall = {.kind = LUD_PICK_CELL, .x = 3, .y = 2};
+    lud_error error = {0};
+    lud_grid_edit *edit = edit_open_text(edit_flow, 0);
+    const lud_grid_parameter side = parameter_of(edit, wall, "side");
+    const int n = (int)side.maximum + 1;
+    assert_true(side.turns && n == 5);
+    for (int by = -2 * n; by <= 2 * n; by++) {
+        const int before = (int)parameter_of(edit, wall, "side").value;
+        if (lud_grid_edit_turn(edit, wall, by, &error)) fail_msg("%s", error.text);
+        assert_int_equal((int)parameter_of(edit, wall, "side").value, ((before + by) % n + n) % n);
+        assert_true(parameter_of(edit, wall, "entry").value == 0.25);
+    }
+    lud_grid_edit_close(edit);
+}
+
 /* Step by step a chance goes from 0 to 1, and is written as a person would. */
 static void test_twentieths(void **state) {
     (void)state;
@@ -165,6 +183,7 @@ static void test_who_may_have_a_goal(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_steps),
+        cmocka_unit_test(test_walls_turn),
         cmocka_unit_test(test_twentieths),
         cmocka_unit_test(test_numbers_of_parameters),
         cmocka_unit_test(test_parameters_of_what_lies_below),

@@ -528,6 +528,27 @@ static void differences_are_listed(void **unused) {
     lud_grid_model_destroy(model);
 }
 
+/* The choice that does nothing is called so, where there is one. */
+static void nothing_is_done_by_name(void **unused) {
+    (void)unused;
+    int n_idle = 0;
+    for (int set = 0; set <= LUD_ACTIONS_MINE; set++) {
+        sketch s;
+        sketch_draw(&s, (const char *[]){"#####", "#y.r#", "#####", NULL}, "ew", false);
+        s.spec.actions = (lud_grid_action_set)set;
+        lud_model *model = sketch_model(&s);
+        const lud_layout *layout = &model->layout;
+        for (int i = 0; i < layout->n_agents; i++) {
+            const int idle = layout->idle ? layout->idle[i] : -1;
+            for (int a = 0; a < layout->actions[i].n_discrete; a++)
+                assert_int_equal(!strcmp(layout->actions[i].names[a], "still"), a == idle);
+            n_idle += idle >= 0;
+        }
+        lud_grid_model_destroy(model);
+    }
+    assert_true(n_idle > 0);
+}
+
 /* No two pieces in one cell, none outside. */
 static void states_that_cannot_be_are_refused(void **unused) {
     (void)unused;
@@ -643,6 +664,7 @@ int main(void) {
         cmocka_unit_test(states_are_small),
         cmocka_unit_test(differences_are_listed),
         cmocka_unit_test(situations_are_what_changes_for_good),
+        cmocka_unit_test(nothing_is_done_by_name),
         cmocka_unit_test(states_that_cannot_be_are_refused),
         cmocka_unit_test(some_grids_cannot_be_written),
         cmocka_unit_test(equal_states_are_equal_bytes),
