@@ -70,7 +70,7 @@ static void control_buttons(void **unused) {
         for (int action = 0; action < 64; action++)
             for (int flags = 0; flags < 4; flags++) {
                 const int agent = k / 2;
-                uint8_t *control = &state[m->at.control + 2 * (k % 2)]; /* of one of the two */
+                uint8_t *control = &state[m->at.control + 2u * (unsigned)(k % 2)]; /* of one of the two */
                 memcpy(state, start, sizeof state);
                 control[0] = (uint8_t)agent;
                 control[1] = (uint8_t)(action << LUD_CONTROL_RECORDED_SHIFT | flags);
