@@ -14,6 +14,7 @@
 #include "learn/episodes/convert.h"
 #include "learn/episodes/file/hdf5_file.h"
 #include "learn/episodes/file/schema.h"
+#include "learn/episodes/replay.h"
 #include "learn/episodes/support_recording.h"
 
 static const char *const worlds[] = {"multigrid/rescue.yaml", "multigrid/unsteady_ground.yaml",
@@ -108,6 +109,21 @@ static void test_stored_is_replayed(void **state) {
         assert_same_sets(a, b);
         lud_data_set_close(a);
         lud_data_set_close(b);
+    }
+}
+
+/* Hashes of one episode end where those of the next begin, however the number of frames lies to their
+ * interval. */
+static void test_hashes_of_any_length(void **state) {
+    (void)state;
+    for (int n_frames = LUD_HASH_INTERVAL - 1; n_frames <= 2 * LUD_HASH_INTERVAL + 2; n_frames++) {
+        if (n_frames > LUD_HASH_INTERVAL + 2 && n_frames < 2 * LUD_HASH_INTERVAL - 1) continue;
+        recording_make(&(recording_call){worlds[3], "hashes.h5", 2, 3, 1, n_frames - 1, false, false});
+        lud_data_set *set = recording_open("hashes.h5");
+        assert_int_equal(lud_data_set_info(set)->n_episodes, 3);
+        for (int64_t e = 0; e < 3; e++) assert_int_equal(lud_data_set_episode(set, e)->length, n_frames - 1);
+        verify_all(set);
+        lud_data_set_close(set);
     }
 }
 
@@ -331,14 +347,11 @@ static void test_changed_files_are_found(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_stored_is_replayed),
-                                       cmocka_unit_test(test_any_number_of_threads),
-                                       cmocka_unit_test(test_episodes_of_a_rollout),
-                                       cmocka_unit_test(test_ranges_and_summaries),
-                                       cmocka_unit_test(test_cut_episodes),
-                                       cmocka_unit_test(test_choices_in_words),
-                                       cmocka_unit_test(test_log_probs),
-                                       cmocka_unit_test(test_older_window_semantics),
-                                       cmocka_unit_test(test_changed_files_are_found)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_stored_is_replayed),     cmocka_unit_test(test_hashes_of_any_length),
+        cmocka_unit_test(test_any_number_of_threads),  cmocka_unit_test(test_episodes_of_a_rollout),
+        cmocka_unit_test(test_ranges_and_summaries),   cmocka_unit_test(test_cut_episodes),
+        cmocka_unit_test(test_choices_in_words),       cmocka_unit_test(test_log_probs),
+        cmocka_unit_test(test_older_window_semantics), cmocka_unit_test(test_changed_files_are_found)};
     return cmocka_run_group_tests(tests, NULL, tear_down);
 }
