@@ -118,7 +118,8 @@ static void test_hashes_of_any_length(void **state) {
     (void)state;
     for (int n_frames = LUD_HASH_INTERVAL - 1; n_frames <= 2 * LUD_HASH_INTERVAL + 2; n_frames++) {
         if (n_frames > LUD_HASH_INTERVAL + 2 && n_frames < 2 * LUD_HASH_INTERVAL - 1) continue;
-        recording_make(&(recording_call){worlds[3], "hashes.h5", 2, 3, 1, n_frames - 1, false, false});
+        recording_make(
+            &(recording_call){"multigrid/crowd.yaml", "hashes.h5", 2, 3, 1, n_frames - 1, false, false});
         lud_data_set *set = recording_open("hashes.h5");
         assert_int_equal(lud_data_set_info(set)->n_episodes, 3);
         for (int64_t e = 0; e < 3; e++) assert_int_equal(lud_data_set_episode(set, e)->length, n_frames - 1);
