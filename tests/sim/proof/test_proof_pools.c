@@ -234,11 +234,59 @@ static void test_corruptions_are_uniform(void **state) {
     lud_proof_model_destroy(model);
 }
 
+/* With domains a constant is replaced by those of its argument's domain, else of its own, else by any. */
+static void test_corruptions_within_domains(void **state) {
+    (void)state;
+    static const char texts[][96] = {"p(a,c)\np(b,d)\nq(a,b)\nq(c,f)\nq(f,e)\n", "p(X,Y) :- q(Y,X)\n",
+                                     "people a b\nplaces c d e\np:people:places\n"};
+    static const struct {
+        const char *query, *heads, *tails;
+    } cases[] = {{"p(a,d)", "", "e"},      {"p(b,c)", "", "e"},   {"p(b,e)", "a", "c"},
+                 {"q(b,a)", "a", "b"},     {"q(c,a)", "de", "b"}, {"q(f,e)", "abcde", "cd"},
+                 {"q(d,f)", "e", "abcde"}, {"q(a,c)", "b", "de"}, {"p(f,f)", "ab", "cde"}};
+    lud_error error = {0};
+    lud_proof_builder *builder = lud_proof_builder_create(LUD_PROOF_TRIPLES);
+    lud_proof_base *base = NULL;
+    lud_proof_model *model = NULL;
+    const lud_proof_options o = proof_options();
+    if (lud_proof_read_facts(builder, "facts", texts[0], strlen(texts[0]), &error) ||
+        lud_proof_read_rules(builder, "rules", texts[1], strlen(texts[1]), &error) ||
+        lud_proof_read_domains(builder, "domains", texts[2], strlen(texts[2]), &error) ||
+        lud_proof_build(builder, NULL, &base, &error) || lud_proof_model_create(base, &o, &model, &error))
+        fail_msg("%s", error.text);
+    lud_proof_builder_destroy(builder);
+    for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
+        const lud_proof_atom query = proof_atom(base, cases[k].query);
+        for (int mode = 0; mode < 2; mode++) {
+            const char *expected = mode ? cases[k].tails : cases[k].heads;
+            bool seen[8] = {false};
+            lud_proof_atom list[MOST], one;
+            const int32_t n = lud_proof_corruptions(model, &query, (lud_proof_corrupt)mode, 0,
+                                                    (lud_random_key){0}, 0, list, MOST);
+            assert_int_equal(n, strlen(expected));
+            for (int32_t i = 0; i < n; i++) {
+                assert_non_null(strchr(expected, base->constants[list[i].terms[mode]][0]));
+                for (int32_t j = 0; j < i; j++)
+                    assert_int_not_equal(list[i].terms[mode], list[j].terms[mode]);
+            }
+            for (uint32_t step = 0; step < 200; step++)
+                if (lud_proof_corrupt_once(model, &query, (lud_proof_corrupt)mode, (lud_random_key){3, 4},
+                                           step, &one)) {
+                    assert_non_null(strchr(expected, base->constants[one.terms[mode]][0]));
+                    seen[strchr(expected, base->constants[one.terms[mode]][0]) - expected] = true;
+                }
+            for (int32_t i = 0; i < n; i++) assert_true(seen[i]);
+        }
+    }
+    lud_proof_model_destroy(model);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_filters),
         cmocka_unit_test(test_corruptions),
         cmocka_unit_test(test_corruptions_are_uniform),
+        cmocka_unit_test(test_corruptions_within_domains),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
