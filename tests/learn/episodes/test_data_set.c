@@ -90,9 +90,13 @@ static void test_stored_is_replayed(void **state) {
     for (int w = 0; w < N_WORLDS; w++) {
         const recording_call stored = {worlds[w], "stored.h5", 3, 7, 1, 0, true, true},
                              replayed = {worlds[w], "replayed.h5", 3, 7, 1, 0, false, false};
-        recording_make(&stored);
+        const lud_recording_result result = recording_make(&stored);
         recording_make(&replayed);
         lud_data_set *a = recording_open("stored.h5"), *b = recording_open("replayed.h5");
+        int64_t n_steps = 0;
+        for (int64_t e = 0; e < 7; e++) n_steps += lud_data_set_episode(a, e)->length;
+        assert_int_equal(result.episodes, 7);
+        assert_int_equal(result.steps, n_steps);
         assert_int_equal(lud_data_set_info(a)->n_episodes, 7);
         assert_true(lud_data_set_info(a)->n_parts > 0 && lud_data_set_has(a, LUD_DATA_STATES, 0));
         for (int k = 0; k < 2; k++) {
