@@ -274,6 +274,52 @@ static void resume_and_threads_change_nothing(void **state) {
     support_expect_same_runs(folder, "whole", "parts");
 }
 
+/* Components of constants are turned, not scaled, where none may be longer than max_modulus: those that grew
+ * beyond it have that length, all others are as if there were no limit. */
+static void components_have_a_longest(void **state) {
+    (void)state;
+    enum { DIMENSION = 3, LIMITS = 3 };
+    double limits[LIMITS] = {0.0, 1000.0}; /* the third is the mean length */
+    static float entities[LIMITS][4096];
+    int64_t n = 0;
+    for (int k = 0; k < LIMITS; k++) {
+        char text[256];
+        snprintf(text, sizeof text,
+                 "learner={type: kge, scorer: rotate, dimension: %d, negatives: 4, epochs: 1, batch_size: "
+                 "100000, max_modulus: %.9g, evaluation: {every: 1, queries: 4, candidates: 4}}",
+                 DIMENSION, limits[k]);
+        const char *set[] = {text};
+        double row[32];
+        trained t = make(set, 1, 1);
+        assert_int_equal(t.learner->kind->iterate(t.learner, row, NULL), LUD_OK);
+        const lud_kge kge = lud_kge_learned(t.learner);
+        n = kge.n_entities;
+        assert_in_range(n * 2 * DIMENSION, 1, 4096);
+        memcpy(entities[k], kge.entities, (size_t)(n * 2 * DIMENSION) * sizeof(float));
+        drop(&t);
+        for (int64_t c = 0; c < n && k == 0; c++)
+            for (int i = 0; i < DIMENSION; i++) {
+                const float *x = entities[0] + c * 2 * DIMENSION + i;
+                limits[2] += hypot((double)x[0], (double)x[DIMENSION]) / (double)(n * DIMENSION);
+            }
+    }
+    limits[2] = (double)(float)limits[2];
+    assert_memory_equal(entities[0], entities[1], (size_t)(n * 2 * DIMENSION) * sizeof(float));
+    int n_longer = 0, n_others = 0;
+    for (int64_t c = 0; c < n; c++)
+        for (int i = 0; i < DIMENSION; i++) { /* one batch: nothing was learned from what was shortened */
+            const float *free_one = entities[0] + c * 2 * DIMENSION + i,
+                        *short_one = entities[2] + c * 2 * DIMENSION + i;
+            const double x = (double)free_one[0], y = (double)free_one[DIMENSION];
+            const double length = hypot(x, y), part = length > limits[2] ? limits[2] / length : 1.0;
+            assert_true(fabs((double)short_one[0] - x * part) < 1e-6);
+            assert_true(fabs((double)short_one[DIMENSION] - y * part) < 1e-6);
+            n_longer += length > limits[2];
+            n_others += length <= limits[2];
+        }
+    assert_true(n_longer > 3 && n_others > 3);
+}
+
 static double told(const lud_learner *learner, const double *row, const char *name) {
     for (int i = 0; i < learner->n_columns; i++)
         if (strcmp(learner->columns[i].name, name) == 0) return row[i];
@@ -483,6 +529,7 @@ int main(void) {
         cmocka_unit_test(losses_are_right),
         cmocka_unit_test(rankings_come_when_they_are_due),
         cmocka_unit_test(resume_and_threads_change_nothing),
+        cmocka_unit_test(components_have_a_longest),
         cmocka_unit_test(embeddings_rank),
         cmocka_unit_test(fusions_follow_their_formulas),
         cmocka_unit_test(other_runs_are_refused),
