@@ -5,6 +5,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -151,10 +152,65 @@ static void test_some_parts(void **unused) {
     lud_proof_model_destroy(model);
 }
 
+/* Where there is one way only it is gone without a choice, five times at most, before the first choice and
+ * behind each; where giving up is a choice there always is one. */
+static void test_single_ways_are_gone(void **unused) {
+    (void)unused;
+    enum { LINKS = 16 }; /* a0 <- a1 <- ... <- a15, which two rules conclude */
+    lud_text rules = {0}, queries = {0};
+    for (int i = 0; i < LINKS - 1; i++) lud_text_append(&rules, "a%d(X,Y) :- a%d(X,Y)\n", i, i + 1);
+    lud_text_append(&rules, "a%d(X,Y) :- p(X,Y), p(Y,X)\na%d(X,Y) :- p(Y,Y), p(Y,X)\n", LINKS - 1, LINKS - 1);
+    for (int i = 0; i < LINKS; i++) lud_text_append(&queries, "a%d(b,a)\n", i);
+    for (int way = 0; way < 3; way++) { /* not, skipping, skipping but for giving up */
+        lud_proof_options o = proof_options();
+        lud_proof_model *model = NULL;
+        lud_error error = {0};
+        o.queries.play = LUD_PROOF_TRAIN;
+        o.negatives.per_positive = 0;
+        o.limits.depth = 40;
+        o.limits.skip_unary = way > 0;
+        o.limits.end_action = way == 2;
+        lud_proof_base *base = proof_base(LUD_PROOF_TRIPLES, "p(a,b)\np(b,c)\n", rules.bytes, queries.bytes);
+        if (lud_proof_model_create(base, &o, &model, &error)) fail_msg("%s", error.text);
+        const lud_world *world = model->model.world;
+        uint8_t *state = malloc(model->model.layout.state_bytes);
+        const lud_proof_state *s = (const lud_proof_state *)(const void *)state;
+        bool seen[LINKS] = {false};
+        for (uint32_t tick = 0; tick < 200; tick++) {
+            world->reset(&model->model, (lud_range){.seed = 1, .n = 1, .tick = &tick}, state);
+            int at = s->query_index, moves = 1;
+            seen[at] = true;
+            for (int32_t depth = 0;; depth++) {
+                const int left = LINKS - 1 - at, skips = way != 1 ? 0 : left < 5 ? left : 5;
+                char name[16];
+                at += skips;
+                moves += skips;
+                assert_int_equal(s->depth, depth);
+                assert_int_equal(s->n_path, moves);
+                snprintf(name, sizeof name, "a%d(b,a)", at);
+                const lud_proof_atom goal = proof_atom(base, name);
+                assert_memory_equal(lud_proof_goals_const(state), &goal, sizeof goal);
+                if (at == LINKS - 1) break;
+                const int32_t action = 0;
+                world->step(&model->model, (lud_range){.seed = 1, .n = 1, .tick = &tick}, state,
+                            (lud_actions){.discrete = &action}, (lud_outcome){0});
+                at++;
+                moves++;
+            }
+        }
+        for (int i = 0; i < LINKS; i++) assert_true(seen[i]);
+        free(state);
+        lud_proof_model_destroy(model);
+    }
+    lud_text_free(&rules);
+    lud_text_free(&queries);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_how_often_queries_are_corrupted),
         cmocka_unit_test(test_some_parts),
+        cmocka_unit_test(test_single_ways_are_gone),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
