@@ -206,10 +206,59 @@ static void test_single_ways_are_gone(void **unused) {
     lud_text_free(&queries);
 }
 
+/* Each state is measured by itself: whether it is a proof. */
+static void test_what_is_measured(void **unused) {
+    (void)unused;
+    enum { STATES = 5 };
+    lud_proof_model *model = make(0, LUD_PROOF_HEAD);
+    const size_t bytes = model->model.layout.state_bytes;
+    uint8_t *states = calloc(STATES, bytes);
+    for (int first = 0; first < STATES; first++) {
+        double values[STATES + 1] = {[STATES] = 77};
+        for (int e = 0; e < STATES; e++)
+            ((lud_proof_state *)(void *)(states + (size_t)e * bytes))->outcome = (first + e) % STATES;
+        model->model.world->measure(&model->model, STATES, states, values);
+        for (int e = 0; e < STATES; e++) assert_true(values[e] == ((first + e) % STATES == LUD_PROOF_PROVED));
+        assert_true(values[STATES] == 77);
+    }
+    free(states);
+    lud_proof_model_destroy(model);
+}
+
+/* What embeddings and choices belong to: all constants, predicates and rules, in their order. */
+static void test_names(void **unused) {
+    (void)unused;
+    lud_proof_model *model = make(0, LUD_PROOF_HEAD);
+    lud_text text = {0};
+    model->model.world->names(&model->model, &text);
+    assert_string_equal(text.bytes, "constant a\nconstant b\nconstant c\nconstant d\nconstant e\n"
+                                    "predicate p/2\npredicate t/2\n"
+                                    "rule p(X,Z), t(Z,Y) -> t(X,Y)\nrule p(X,Y) -> t(X,Y)\n");
+    lud_text_free(&text);
+    lud_proof_model_destroy(model);
+}
+
+/* In training as many corruptions follow each query as the share asks for, to the nearest. */
+static void test_corruptions_in_training(void **unused) {
+    (void)unused;
+    static const double ratios[] = {0, 0.4, 0.5, 0.7, 1, 1.3, 2.4, 2.5, 7};
+    static const int expected[] = {0, 0, 1, 1, 1, 1, 2, 3, 7};
+    for (int k = 0; k < 9; k++) {
+        lud_proof_model *model = make(ratios[k], LUD_PROOF_TAIL);
+        const lud_proof_batch_options o = lud_proof_training_options(model, 4, 9);
+        assert_int_equal(o.negatives, expected[k]);
+        assert_int_equal(o.corrupt, LUD_PROOF_TAIL);
+        lud_proof_model_destroy(model);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_how_often_queries_are_corrupted),
         cmocka_unit_test(test_some_parts),
+        cmocka_unit_test(test_what_is_measured),
+        cmocka_unit_test(test_names),
+        cmocka_unit_test(test_corruptions_in_training),
         cmocka_unit_test(test_single_ways_are_gone),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
