@@ -152,6 +152,9 @@ static void test_snapshots_of_slots_that_rest(void **unused) {
                 assert_int_equal(again->slot_begin[slot + 1], batch->slot_begin[slot + 1]);
             }
             assert_int_equal(lud_proof_batch_is_done(again), lud_proof_batch_is_done(batch));
+            assert_int_equal(batch->successors.n, batch->slot_begin[SLOTS]);
+            assert_int_equal(again->successors.n, batch->successors.n);
+            assert_int_equal(batch->current.n, SLOTS);
             lud_proof_batch_step_reset(batch, actions);
         }
         assert_true(lud_proof_batch_is_done(batch));

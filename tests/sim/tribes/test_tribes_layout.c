@@ -388,6 +388,28 @@ static void test_maps_of_states(void **unused) {
     }
 }
 
+/* The map of an episode says nothing of where its agents start. */
+static void test_maps_and_starts_are_drawn_apart(void **unused) {
+    (void)unused;
+    enum { EPISODES = 4000 };
+    lud_model *model =
+        tribes_make("  generate: {size: [8, 8], maps: 2, grain: 2, wood: 2, ore: 2, water: 0, seed: 1}\n"
+                    "  random_start: true\n  teams: [{agents: 2}]\n");
+    const lud_tribes_model *m = lud_tribes_of(model);
+    uint8_t *state = malloc(model->layout.state_bytes);
+    int count[2][2][2] = {{{0}}}; /* map, agent, whether it starts in the second half of the cells */
+    for (uint32_t tick = 0; tick < EPISODES; tick++) {
+        lud_tribes_world.reset(model, (lud_range){.seed = 9, .n = 1, .tick = &tick}, state);
+        const lud_tribes_map *map = lud_tribes_map_of(m, state);
+        for (int i = 0; i < 2; i++)
+            count[state[m->at.map]][i][lud_tribes_cell(m, state, i) >= map->free[map->n_free / 2]]++;
+    }
+    for (int k = 0; k < 8; k++) /* 5 standard deviations about a quarter, and the odd cell */
+        assert_in_range(count[k / 4][k / 2 % 2][k % 2], EPISODES / 4 - 190, EPISODES / 4 + 190);
+    free(state);
+    lud_tribes_world.free(model);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_numbers_are_scaled_to_one),
@@ -401,6 +423,7 @@ int main(void) {
         cmocka_unit_test(test_outside_of_the_map),
         cmocka_unit_test(test_states_that_cannot_be),
         cmocka_unit_test(test_maps_of_states),
+        cmocka_unit_test(test_maps_and_starts_are_drawn_apart),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
