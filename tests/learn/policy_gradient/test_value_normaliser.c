@@ -80,10 +80,59 @@ static void least_deviation_is_a_tenth(void **state) {
     lud_device_close(device);
 }
 
+/* With PopArt the output layer moves with the statistics, so that values in units of reward stay as they
+ * were, whatever returns come; without it they move, and the layer stays. */
+static void values_stay_with_popart(void **state) {
+    (void)state;
+    enum { HIDDEN = 5 };
+    for (int kind = LUD_VALUE_PLAIN; kind <= LUD_VALUE_POPART; kind++) {
+        lud_device *device = NULL;
+        assert_int_equal(lud_device_open("cpu", 1, &device, NULL), LUD_OK);
+        lud_parameters *parameters = lud_parameters_create(device, false);
+        const lud_init normal = {.kind = LUD_INIT_NORMAL, .a = 1.0};
+        lud_value_normaliser v = {.device = device, .kind = (lud_value_normaliser_kind)kind, .beta = 0.7};
+        v.parameters = parameters;
+        v.weight = lud_parameters_add(parameters, "w", 2, (const int64_t[]){1, HIDDEN}, normal);
+        v.bias = lud_parameters_add(parameters, "b", 1, (const int64_t[]){1}, normal);
+        assert_int_equal(lud_parameters_build(parameters, 3, NULL), LUD_OK);
+        assert_true(lud_value_normaliser_create(&v));
+        const float *w = lud_parameters_value(parameters, v.weight),
+                    *b = lud_parameters_value(parameters, v.bias);
+        for (uint32_t batch = 0; batch < BATCHES; batch++) {
+            float returns[RETURNS], values[2], weights[HIDDEN], target[RETURNS];
+            int32_t row[RETURNS];
+            for (uint32_t k = 0; k < RETURNS; k++) {
+                returns[k] = (float)((1 << batch) * (draw(batch, k) - 0.3));
+                row[k] = (int32_t)(RETURNS - 1 - k);
+            }
+            for (int k = 0; k < HIDDEN; k++) weights[k] = w[k];
+            for (int after = 0; after < 2; after++) {
+                values[after] = b[0];
+                for (int k = 0; k < HIDDEN; k++) values[after] += w[k] * (float)(k - 2);
+                lud_value_normaliser_denormalise(&v, 1, &values[after]);
+                if (after == 0) lud_value_normaliser_update(&v, RETURNS, row, returns);
+            }
+            const bool same = fabsf(values[0] - values[1]) < 1e-4f * (1.0f + fabsf(values[0]));
+            assert_int_equal(same, kind != LUD_VALUE_NORM);
+            for (int k = 0; k < HIDDEN; k++) assert_int_equal(weights[k] == w[k], kind != LUD_VALUE_POPART);
+            const float *at = lud_value_normaliser_targets(&v, device, RETURNS, returns, target);
+            assert_true(at == (kind == LUD_VALUE_PLAIN ? returns : target));
+            if (kind == LUD_VALUE_PLAIN) continue;
+            lud_value_normaliser_denormalise(&v, RETURNS, target);
+            for (int k = 0; k < RETURNS; k++)
+                assert_true(fabsf(target[k] - returns[k]) < 1e-3f * (float)(1 << batch));
+        }
+        lud_value_normaliser_destroy(&v);
+        lud_parameters_destroy(parameters);
+        lud_device_close(device);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(statistics_are_debiased_averages),
         cmocka_unit_test(least_deviation_is_a_tenth),
+        cmocka_unit_test(values_stay_with_popart),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
