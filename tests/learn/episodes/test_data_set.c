@@ -132,6 +132,41 @@ static void test_hashes_of_any_length(void **state) {
     }
 }
 
+/* Who remembers where it is in a list of actions begins anew with every episode, also where episodes are cut.
+ */
+static void test_cut_episodes_are_forgotten(void **state) {
+    (void)state;
+    enum { STEPS = 5, EPISODES = 7 };
+    static const char text[] =
+        "ludus: 1\nname: listed\nworld: multigrid\nmultigrid:\n  map: |\n    We We We We We\n    We Ay .. .. "
+        "We\n    We We We We We\n  actions: full\n  max_steps: 50\nrun: {environments: 2, seed: 3}\n"
+        "policies: {other: {type: script, actions: [left, right, forward, left, left, right, forward]}}\n";
+    static const char *const listed[STEPS] = {"left", "right", "forward", "left", "left"};
+    lud_error error = {0};
+    lud_scenario *scenario = NULL;
+    lud_cast *cast = NULL;
+    lud_recording_result result;
+    if (lud_scenario_read("listed.yaml", text, sizeof text - 1, NULL, 0, &scenario, &error) ||
+        lud_cast_create(scenario->model, scenario->policies, "listed.yaml", &cast, &error))
+        fail_msg("%s", error.text);
+    const lud_recording_options options = {
+        .path = recording_path("listed.h5"), .episodes = EPISODES, .max_steps = STEPS, .level = 1};
+    if (lud_record_data(scenario, cast, &options, &result, &error)) fail_msg("%s", error.text);
+    lud_data_set *set = recording_open("listed.h5");
+    assert_int_equal(lud_data_set_info(set)->n_episodes, EPISODES);
+    for (int64_t e = 0; e < EPISODES; e++) {
+        int32_t choices[STEPS];
+        assert_int_equal(lud_data_set_episode(set, e)->length, STEPS);
+        if (lud_data_set_read(set, LUD_DATA_DISCRETE, 0, e, 0, STEPS, choices, &error))
+            fail_msg("%s", error.text);
+        for (int t = 0; t < STEPS; t++)
+            assert_string_equal(scenario->model->layout.actions[0].names[choices[t]], listed[t]);
+    }
+    lud_data_set_close(set);
+    lud_cast_destroy(cast);
+    lud_scenario_destroy(scenario);
+}
+
 static void test_any_number_of_threads(void **state) {
     (void)state;
     for (int w = 0; w < N_WORLDS; w += 2) {
@@ -352,11 +387,16 @@ static void test_changed_files_are_found(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_stored_is_replayed),     cmocka_unit_test(test_hashes_of_any_length),
-        cmocka_unit_test(test_any_number_of_threads),  cmocka_unit_test(test_episodes_of_a_rollout),
-        cmocka_unit_test(test_ranges_and_summaries),   cmocka_unit_test(test_cut_episodes),
-        cmocka_unit_test(test_choices_in_words),       cmocka_unit_test(test_log_probs),
-        cmocka_unit_test(test_older_window_semantics), cmocka_unit_test(test_changed_files_are_found)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_stored_is_replayed),
+                                       cmocka_unit_test(test_hashes_of_any_length),
+                                       cmocka_unit_test(test_cut_episodes_are_forgotten),
+                                       cmocka_unit_test(test_any_number_of_threads),
+                                       cmocka_unit_test(test_episodes_of_a_rollout),
+                                       cmocka_unit_test(test_ranges_and_summaries),
+                                       cmocka_unit_test(test_cut_episodes),
+                                       cmocka_unit_test(test_choices_in_words),
+                                       cmocka_unit_test(test_log_probs),
+                                       cmocka_unit_test(test_older_window_semantics),
+                                       cmocka_unit_test(test_changed_files_are_found)};
     return cmocka_run_group_tests(tests, NULL, tear_down);
 }
