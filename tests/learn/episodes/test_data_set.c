@@ -139,8 +139,8 @@ static void test_cut_episodes_are_forgotten(void **state) {
     enum { STEPS = 5, EPISODES = 7 };
     static const char text[] =
         "ludus: 1\nname: listed\nworld: multigrid\nmultigrid:\n  map: |\n    We We We We We\n    We Ay .. .. "
-        "We\n    We We We We We\n  actions: full\n  max_steps: 50\nrun: {environments: 2, seed: 3}\n"
-        "policies: {other: {type: script, actions: [left, right, forward, left, left, right, forward]}}\n";
+        "We\n    We We We We We\n  actions: full\n  max_steps: 8\nrun: {environments: 2, seed: 3}\n"
+        "policies: {human: {type: script, actions: [left, right, forward, left, left, right, forward]}}\n";
     static const char *const listed[STEPS] = {"left", "right", "forward", "left", "left"};
     lud_error error = {0};
     lud_scenario *scenario = NULL;
