@@ -97,8 +97,7 @@ lud_empo_paths *lud_empo_paths_create(const lud_empo_features *f, const lud_empo
             p->worth[d] = worth_of(walk, d);
             p->power_of[d] = lud_empo_power_of(p->worth[d], walk->zeta);
         }
-        const double least = lud_empo_features_least_weight(f);
-        p->half_a_goal = isinf(least) ? 0.0 : 0.5 * least;
+        p->half_a_goal = 0.5 * lud_empo_features_least_weight(f); /* without goals nobody asks */
         const size_t fields = (size_t)p->n_rectangles * (size_t)p->n_places;
         p->to_goals = lud_kept_create(cells, fields * sizeof(uint16_t), KEPT_BYTES);
         p->of_robots = lud_kept_create((cells + 2) * sizeof *p->view, sizeof(lud_grid_errands), KEPT_BYTES);

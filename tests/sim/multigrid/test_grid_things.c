@@ -12,6 +12,7 @@
 
 #include "base/arena.h"
 #include "sim/multigrid/file/grid_codes.h"
+#include "sim/multigrid/file/grid_generate.h"
 #include "sim/multigrid/file/grid_options.h"
 #include "sim/multigrid/file/grid_parse.h"
 
@@ -144,7 +145,60 @@ static void parameters_are_kept(void **state) {
     assert_in_range(n, 100, 300);
 }
 
+/* Codes that a legend can take: two letters each, none twice, none that means something already, as many as
+ * there are of both. */
+static void codes_are_fresh(void **state) {
+    (void)state;
+    static const lud_grid_chances chances = {0};
+    static char codes[4096][3];
+    int next = 0, n = 0;
+    for (char code[3] = ""; lud_grid_fresh_code(&next, &chances, code); n++) {
+        lud_grid_thing thing;
+        lud_error error = {0};
+        assert_in_range(n, 0, 4095);
+        assert_int_equal(strlen(code), 2);
+        for (int k = 0; k < 2; k++)
+            assert_true((code[k] >= '0' && code[k] <= '9') || (code[k] >= 'a' && code[k] <= 'z') ||
+                        (code[k] >= 'A' && code[k] <= 'Z'));
+        assert_int_equal(lud_grid_code_read(code, &chances, (lud_place){0}, &thing, &error), LUD_ERROR_INPUT);
+        for (int k = 0; k < n; k++) assert_string_not_equal(codes[k], code);
+        memcpy(codes[n], code, 3);
+    }
+    assert_in_range(n, 2900, 50 * 62);
+    char code[3] = "";
+    assert_false(lud_grid_fresh_code(&next, &chances, code)); /* nor later */
+}
+
+/* Worlds of very many generated cells are refused, of just as many as may be they are not. */
+static void generated_cells_have_a_limit(void **state) {
+    (void)state;
+    static const struct {
+        int side, maps;
+        bool too_many;
+    } cases[] = {{255, 64, false}, {255, 65, true}, {128, 256, false}, {128, 257, true}};
+    for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
+        char text[256];
+        lud_tree *root;
+        lud_grid_generate g;
+        lud_error error = {0};
+        lud_arena *own = lud_arena_create(0);
+        snprintf(text, sizeof text, "{style: open, size: [%d, %d], maps: %d}", cases[k].side, cases[k].side,
+                 cases[k].maps);
+        if (lud_tree_read_text(own, "section", text, strlen(text), &root, &error)) fail_msg("%s", error.text);
+        const lud_status status = lud_grid_generate_read(own, root, 3, &g, &error);
+        if (cases[k].too_many) {
+            assert_int_equal(status, LUD_ERROR_INPUT);
+            assert_non_null(strstr(error.text, "maps of at most 4194304 cells together"));
+        } else if (status) {
+            fail_msg("%s", error.text);
+        }
+        lud_arena_destroy(own);
+    }
+}
+
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(parameters_are_kept)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(parameters_are_kept),
+                                       cmocka_unit_test(codes_are_fresh),
+                                       cmocka_unit_test(generated_cells_have_a_limit)};
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }
