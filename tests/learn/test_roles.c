@@ -13,6 +13,7 @@
 
 #include "agents/kinds.h"
 #include "agents/rollout.h"
+#include "base/file.h"
 #include "folder.h"
 #include "learn/runs/run.h"
 #include "learn/runs/run_cross.h"
@@ -334,6 +335,49 @@ static void trainings_play_as_one(void **state) {
     lud_scenario_destroy(scenario);
 }
 
+/* What plays for a player: a RUN itself, whatever lies in its folder; for a folder of RUNs each of them, by
+ * name; for a policy that policy. */
+static void players_are_runs_or_groups(void **state) {
+    (void)state;
+    static const char *const files[] = {"group/b/metrics.csv", "group/a/metrics.csv", "group/c/other.csv",
+                                        "solved/scenario.yaml", "solved/part/metrics.csv"};
+    static const struct {
+        const char *player;
+        int n;
+        const char *runs[2];
+    } cases[] = {{"group", 2, {"group/a", "group/b"}},
+                 {"group/a", 1, {"group/a"}},
+                 {"solved", 1, {"solved"}},
+                 {"group/c", 1, {"group/c"}}};
+    lud_error error = {0};
+    lud_arena *arena = lud_arena_create(0);
+    lud_cross_player_runs runs;
+    for (size_t k = 0; k < sizeof files / sizeof *files; k++) {
+        char path[128];
+        snprintf(path, sizeof path, "%s/%s", folder, files[k]);
+        for (char *slash = path + strlen(folder); (slash = strchr(slash + 1, '/'));) {
+            *slash = 0;
+            if (lud_folder_make(path, &error)) fail_msg("%s", error.text);
+            *slash = '/';
+        }
+        if (lud_file_write(path, "steps\n", 6, &error)) fail_msg("%s", error.text);
+    }
+    for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
+        char player[128], expected[128];
+        snprintf(player, sizeof player, "%s/%s", folder, cases[k].player);
+        if (lud_cross_runs(arena, player, &runs, &error)) fail_msg("%s", error.text);
+        assert_int_equal(runs.n, cases[k].n);
+        for (int i = 0; i < runs.n; i++) {
+            snprintf(expected, sizeof expected, "%s/%s", folder, cases[k].runs[i]);
+            assert_string_equal(runs.runs[i], expected);
+        }
+    }
+    if (lud_cross_runs(arena, "{type: random}", &runs, &error)) fail_msg("%s", error.text);
+    assert_int_equal(runs.n, 1);
+    assert_string_equal(runs.runs[0], "{type: random}");
+    lud_arena_destroy(arena);
+}
+
 static void check_sides(const char *world, const char *sides, int n_sides, const char *expected) {
     static const char *const players[] = {"random"};
     lud_error error = {0};
@@ -374,6 +418,7 @@ int main(void) {
                                        cmocka_unit_test(others_refuse),
                                        cmocka_unit_test(cross_play_is_every_pairing),
                                        cmocka_unit_test(trainings_play_as_one),
+                                       cmocka_unit_test(players_are_runs_or_groups),
                                        cmocka_unit_test(sides_are_told)};
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }
