@@ -144,7 +144,7 @@ static void declare(const drawn *d, lud_nn *net, int *at) {
     for (int i = 0; i < d->n; i++) {
         const operation *o = &d->operations[i];
         const int a = at[o->a], b = at[o->b];
-        char name[16];
+        char name[32];
         snprintf(name, sizeof name, "layer%d", i);
         switch (o->kind) {
         case INPUT:
