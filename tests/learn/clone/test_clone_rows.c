@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include <cmocka.h>
+#include <hdf5.h>
 
 #include "learn/clone/support_clone.h"
 
@@ -119,10 +120,71 @@ static void labels_are_kept(void **state) {
     }
 }
 
+/* Puts a number into a row of a column of steps of a copy of a file. */
+static void change_step(const char *file, const char *copy, const char *column, hsize_t row, double number) {
+    char command[256];
+    const hsize_t first[3] = {row, 0, 0}, one[3] = {1, 1, 1};
+    snprintf(command, sizeof command, "cp %s %s", file, copy);
+    assert_int_equal(system(command), 0);
+    const hid_t opened = H5Fopen(copy, H5F_ACC_RDWR, H5P_DEFAULT),
+                array = H5Dopen2(opened, column, H5P_DEFAULT), space = H5Dget_space(array),
+                cell = H5Screate_simple(1, one, NULL);
+    H5Sselect_hyperslab(space, H5S_SELECT_SET, first, NULL, one, NULL);
+    assert_true(H5Dwrite(array, H5T_NATIVE_DOUBLE, cell, space, H5P_DEFAULT, &number) >= 0);
+    H5Sclose(cell);
+    H5Sclose(space);
+    H5Dclose(array);
+    H5Fclose(opened);
+}
+
+/* What no agent can have done is told with its file, episode and step, and not learned from. */
+static void actions_that_cannot_be_are_told(void **state) {
+    (void)state;
+    enum { LENGTH = 12 };
+    static const struct {
+        bool of_numbers;
+        hsize_t row;
+        double number;
+        const char *told; /* null: it can be */
+    } cases[] = {
+        {false, 0, 5, "bad.h5: episode 0: step 0: agent 0 chose 5 of 5"},
+        {false, LENGTH - 1, 5, "bad.h5: episode 0: step 11: agent 0 chose 5 of 5"},
+        {false, 3 * LENGTH + 2, 100, "bad.h5: episode 3: step 2: agent 0 chose 100 of 5"},
+        {false, 3 * LENGTH + 2, 4, NULL},
+        {false, 3 * LENGTH + 2, 0, NULL},
+        {true, 2 * LENGTH + 1, NAN, "bad.h5: episode 2: step 1: agent 0's action is not finite"},
+        {true, 4 * LENGTH - 1, -INFINITY, "bad.h5: episode 3: step 11: agent 0's action is not finite"},
+        {true, 4 * LENGTH - 1, -1e30, NULL}};
+    char path[96];
+    snprintf(path, sizeof path, "%s/bad.h5", clone_folder);
+    for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
+        const bool of_numbers = cases[k].of_numbers;
+        const char *file = of_numbers ? numbers_file : choices_file;
+        lud_error error = {0};
+        bed b = open_bed(of_numbers ? "continuous" : "discrete", file, "steps: 1", 1);
+        lud_arena *arena = lud_arena_create(0);
+        lud_clone_options options;
+        lud_mappo_shape shape;
+        lud_clone_data data;
+        read_shape(&b, arena, &options, &shape);
+        change_step(file, path, of_numbers ? "ludus/steps/continuous" : "ludus/steps/discrete", cases[k].row,
+                    cases[k].number);
+        const char *const files[] = {path};
+        options.data = (lud_text_list){(const char **)(uintptr_t)files, 1};
+        const lud_status status = lud_clone_data_open(&options, &shape, 3, 0, &data, &error);
+        assert_int_equal(status, cases[k].told ? LUD_ERROR_INPUT : LUD_OK);
+        if (cases[k].told && !strstr(error.text, cases[k].told)) fail_msg("%s", error.text);
+        lud_clone_data_close(&data);
+        lud_arena_destroy(arena);
+        close_bed(&b);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(idle_samples_count_less),
         cmocka_unit_test(labels_are_kept),
+        cmocka_unit_test(actions_that_cannot_be_are_told),
     };
     return cmocka_run_group_tests(tests, clone_set_up, clone_tear_down);
 }
