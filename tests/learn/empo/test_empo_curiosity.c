@@ -158,6 +158,55 @@ static void what_was_done_is_not_novel(void **state) {
     support_empo_close(&r);
 }
 
+/* The bonus of a state or of a person's action falls with the root of how often it was met, by itself: one
+ * more than that below ln N or 1, times the scale and the coefficient of whoever gets it. */
+static void bonuses_follow_counts(void **state) {
+    (void)state;
+    enum { ENVS = 3 };
+    support_empo r;
+    support_empo_open(&r, crowd, "", 0, NULL);
+    const lud_empo_features *f = &r.learner->features;
+    const int32_t *records[STATES];
+    int32_t *memory = walk(&r, 1, records);
+    const int32_t *other = NULL; /* a state that the first is not */
+    for (int i = 1; i < STATES && !other; i++)
+        if (memcmp(records[0], records[i], (size_t)f->words * sizeof *memory) != 0) other = records[i];
+    assert_non_null(other);
+    for (int ucb = 0; ucb < 2; ucb++) {
+        lud_empo_learner_options options = r.learner->options;
+        options.use_count_based_curiosity = true;
+        options.count_curiosity_use_ucb = ucb;
+        options.count_curiosity_scale = 1.5;
+        options.count_curiosity_bonus_coef_r = 0.25;
+        options.count_curiosity_bonus_coef_h = 0.75;
+        lud_empo_curiosity *c = lud_empo_curiosity_create(&options, NULL, f, ENVS);
+        const int32_t *const seen[ENVS] = {records[0], other, records[0]};
+        assert_true(lud_empo_curiosity_of_robots(c) && lud_empo_curiosity_of_people(c));
+        assert_false(lud_empo_curiosity_needs_novelty(c));
+        for (int n = 0; n < 6; n++) {
+            const uint64_t steps = 100 + 7 * (uint64_t)n;
+            const double top = ucb ? log((double)steps + 1.0) : 1.0, first = 1.5 * sqrt(top);
+            assert_int_equal(lud_empo_curiosity_states(c), n > 0);
+            assert_true(fabs(lud_empo_curiosity_of_state(c, records[0], 0, steps) -
+                             0.25 * first / sqrt(n + 1.0)) < 1e-6);
+            assert_true(fabs(lud_empo_curiosity_of_state(c, other, 0, steps) - 0.25 * first) < 1e-6);
+            lud_empo_curiosity_measure_people(c, seen, steps);
+            for (int e = 0; e < ENVS; e++)
+                for (int h = 0; h < 2; h++)
+                    for (int a = 0; a < 4; a++) {
+                        const bool did = e != 1 && h == 1 && a == 2;
+                        const double bonus = (double)lud_empo_curiosity_of_actions(c, e, h)[a];
+                        assert_true(fabs(bonus - 0.75 * first / sqrt(did ? n + 1.0 : 1.0)) < 1e-5);
+                    }
+            assert_true(lud_empo_curiosity_count_state(c, records[0]));
+            assert_true(lud_empo_curiosity_count_action(c, records[0], 1, 2));
+        }
+        lud_empo_curiosity_destroy(c);
+    }
+    free(memory);
+    support_empo_close(&r);
+}
+
 /* Everything on: it runs, the same twice, and novelty changes what robots and people do. */
 static void the_learner_uses_novelty(void **state) {
     (void)state;
@@ -281,6 +330,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_was_seen_is_not_novel),
         cmocka_unit_test(what_was_done_is_not_novel),
+        cmocka_unit_test(bonuses_follow_counts),
         cmocka_unit_test(the_learner_uses_novelty),
         cmocka_unit_test(counting_people_do_different_things),
         cmocka_unit_test(wrong_options_are_told),
